@@ -31,7 +31,7 @@ pub(super) fn wants_v2(object: &RayObject<'_>, _: &Settings) -> bool {
     // it makes pods that never restart, for which the API server refuses a resize that restarts a container.
     let is_obstacle = |group: &Group<'_>| {
         let restart = group
-            .pod_spec()
+            .pod_spec
             .and_then(|spec| text_at(spec, "restartPolicy"));
         let restarts = |container: Container<'_>| {
             let mut policies = container.resize_policy();

@@ -66,7 +66,7 @@ impl<'a> DefaultsDraft<'a> {
         clusters
             .flat_map(Cluster::groups)
             .filter(move |group| lists(object, group))
-            .filter_map(|group| Some((group, group.ray_container()?)))
+            .filter_map(|group| Some((group, group.ray_container?)))
     }
 
     /// The ray container of the stored group of the same name, if that was listed too; otherwise
@@ -77,7 +77,7 @@ impl<'a> DefaultsDraft<'a> {
             .as_ref()?
             .group(group.name?)
             .filter(|group| lists(old, group))?
-            .ray_container()
+            .ray_container
     }
 
     /// Puts entries at the end of a list of a group's ray container, which is made if it is
@@ -91,7 +91,7 @@ impl<'a> DefaultsDraft<'a> {
         entries: Vec<(&'static str, Value, Origin)>,
         item: impl Fn(&str, &Value) -> Value,
     ) {
-        let container = group.ray_container();
+        let container = group.ray_container;
         let present = container.and_then(|container| container.spec.get(list));
         if entries.is_empty() || present.is_some_and(|present| !present.is_array()) {
             return;

@@ -43,14 +43,14 @@ fn apply(draft: &mut DefaultsDraft<'_>) {
             continue;
         };
         if let Some(grace) = grace {
-            let stored = stored_group.and_then(|group| group.pod_spec()?.get(drain::GRACE));
+            let stored = stored_group.and_then(|group| group.pod_spec?.get(drain::GRACE));
             if let Some((value, origin)) = settle(stored_group.is_some(), stored, json!(grace)) {
                 let path = group.pod_spec_path().key(drain::GRACE);
                 draft.add(DEFAULT.id, path, value, origin);
             }
         }
         if let Some(drain) = drain {
-            let stored = stored_group.and_then(|group| DrainVariable::of(group.ray_container()?));
+            let stored = stored_group.and_then(|group| DrainVariable::of(group.ray_container?));
             let stored = stored.map(|variable| Value::from(variable.value));
             // An empty value comes from elsewhere (`valueFrom`), and nothing here knows from where.
             let stored = stored.as_ref().filter(|value| *value != "");
@@ -66,8 +66,8 @@ fn apply(draft: &mut DefaultsDraft<'_>) {
 
 /// The grace period and the time of the drain that a group lacks, in seconds.
 fn lacking(group: &Group<'_>) -> Option<(Option<i64>, Option<i64>)> {
-    let spec = group.pod_spec()?;
-    let container = group.ray_container()?;
+    let spec = group.pod_spec?;
+    let container = group.ray_container?;
     // Nothing is left to drain then (RF232).
     if drain::is_cut_short(&container) {
         return None;

@@ -30,11 +30,11 @@ fn apply(draft: &mut DefaultsDraft<'_>) {
     };
     let old = draft.old.and_then(|old| restarting(old, draft.settings));
     for group in &cluster.workers {
-        if group.pod_spec().is_none_or(|spec| spec.contains_key(KEY)) {
+        if group.pod_spec.is_none_or(|spec| spec.contains_key(KEY)) {
             continue;
         }
         let stored_group = old.and_then(|old| old.group(group.name?).filter(|old| !old.is_head()));
-        let stored = stored_group.and_then(|group| group.pod_spec()?.get(KEY));
+        let stored = stored_group.and_then(|group| group.pod_spec?.get(KEY));
         if let Some((value, origin)) = settle(stored_group.is_some(), stored, json!("Never")) {
             draft.add(DEFAULT.id, group.pod_spec_path().key(KEY), value, origin);
         }

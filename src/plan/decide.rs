@@ -25,7 +25,8 @@ use crate::plan::nodes::rows::{Leftovers, NodeRow};
 use crate::plan::nodes::view::NodeReader;
 use crate::plan::nodes::{assemble, full, problems, raylet, rows, view};
 use crate::plan::outcome::plan::Plan;
-use crate::plan::outcome::problem::Problem;
+use crate::plan::outcome::problem::{Problem, ProblemEffect, ProblemPlace};
+use crate::plan::outcome::problem_reason::ProblemReason;
 use crate::plan::outcome::report::PlanReport;
 use crate::plan::outcome::unmet::CountedAtBase;
 use crate::plan::packing::budget::{BUDGET, WorkBudget};
@@ -78,7 +79,7 @@ pub fn decide(snapshot: &Snapshot, settings: &PlanSettings) -> (Plan, PlanReport
     }
     let mut decided = run(&situation, &goals, config, &attempts);
     let (cluster, patience) = (snapshot.title(), settings.unschedulable_s);
-    // What is given up leaves its room to others, which may change anything decided after it: all of it is decided
+    // Given up pods leave their room to others, which may change anything decided after it: all of it is decided
     // once more.
     if situation.is_rayfit() && attempts.give_up(&decided, &cluster, patience) {
         decided = run(&situation, &goals, read(), &attempts);
@@ -134,11 +135,7 @@ fn run<'a>(
     let remainder = serve(&mut state, &demands);
     pressure::grant(&mut state, &reliefs, now);
     let (standby, only_ready) =
-        if goals.is_empty() && history.standby.is_empty() || state.work.is_over() {
-            (Some(List::default()), HashSet::default())
-        } else {
-            ready::keep_ready(&mut state, goals, situation, &leftovers, &demands)
-        };
+        ready::keep_ready(&mut state, goals, situation, &leftovers, &demands);
     problems.extend(standby.is_none().then(ready::given_up));
     let waiting = servable(&state, &remainder);
     let waits = |pod: &Pod<'_>| pod.is_unschedulable() && !only_ready.contains(pod.name);
@@ -187,7 +184,9 @@ fn release(
     let idle_timeout_s = decided.config.idle_timeout_s;
     give_up::launches(state);
     give_up::scattered(state, kept_back);
-    let withdrawn = give_up::pending_timeout(state, history);
+    // Demand of blocked groups went to others meanwhile, so their pods and those of the others are not all needed.
+    let was_blocked = state.has_blocked || !history.blocked.is_empty();
+    let withdrawn = was_blocked.then_some(give_up::WITHDRAWN_AFTER_S);
     let makes_room = demand_waits && settings.make_room;
     // Before idle nodes go: those that will grow into the room of others must not be among them.
     if makes_room {
@@ -219,7 +218,11 @@ fn release(
     // After all removals: a host goes only if all hosts of its replica do.
     state.hold_back();
     if state.is_cut {
-        decided.problems.push(enforce::cut_short(state.max_workers));
+        decided.problems.push(Problem {
+            at: ProblemPlace::Workers,
+            reason: ProblemReason::TooManyWorkers(state.max_workers),
+            effect: ProblemEffect::NoMoreLaunched,
+        });
     }
 }
 

@@ -111,7 +111,7 @@ impl<'a> Cluster<'a> {
     /// The value of `RAY_enable_autoscaler_v2` in the head's ray container. It is empty if the
     /// value comes from elsewhere (`valueFrom`).
     pub fn v2_env(&self) -> Option<&'a str> {
-        self.head.as_ref()?.ray_container()?.env(V2_ENV)
+        self.head.as_ref()?.ray_container?.env(V2_ENV)
     }
 
     /// True if the environment variable asks for v2 as KubeRay reads it: exactly `1` or `true`.
@@ -194,7 +194,7 @@ impl RaySource {
     fn of_head(cluster: &Cluster<'_>) -> Option<Self> {
         let head = cluster.head.as_ref()?;
         let path = head.ray_container_path().key("image");
-        Self::official(path, head.ray_container()?.image()?)
+        Self::official(path, head.ray_container?.image()?)
     }
 
     fn official(path: FieldPath, image: &str) -> Option<Self> {

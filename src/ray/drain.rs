@@ -25,7 +25,7 @@ const LONGEST_S: f64 = 604_800.0;
 
 /// The grace period of a group's pods, if it is set.
 pub fn grace(group: &Group<'_>) -> Option<i64> {
-    group.pod_spec()?.get(GRACE)?.as_i64()
+    group.pod_spec?.get(GRACE)?.as_i64()
 }
 
 /// The grace period that a drain of so many seconds needs.

@@ -56,9 +56,12 @@ pub struct Group<'a> {
     /// The group's spec.
     pub spec: &'a Fields,
     // These are looked up once, because nearly every rule asks for them.
-    start_params: Option<&'a Fields>,
-    pod_spec: Option<&'a Fields>,
-    ray_container: Option<Container<'a>>,
+    /// `rayStartParams`, if they are there.
+    pub start_params: Option<&'a Fields>,
+    /// `template.spec`, if it is there.
+    pub pod_spec: Option<&'a Fields>,
+    /// The first container of the template, which Ray and KubeRay take for the ray container.
+    pub ray_container: Option<Container<'a>>,
 }
 
 impl<'a> Group<'a> {
@@ -99,14 +102,9 @@ impl<'a> Group<'a> {
         self.role.path(self.kind, self.name)
     }
 
-    /// `rayStartParams`, if they are there.
-    pub fn start_params(&self) -> Option<&'a Fields> {
-        self.start_params
-    }
-
     /// One value of `rayStartParams`, of whatever type.
     pub fn start_param(&self, key: &str) -> Option<&'a Value> {
-        self.start_params()?.get(key)
+        self.start_params?.get(key)
     }
 
     /// The path of one of `rayStartParams`.
@@ -119,11 +117,6 @@ impl<'a> Group<'a> {
         object_at(self.spec, "resources").filter(|resources| !resources.is_empty())
     }
 
-    /// `template.spec`, if it is there.
-    pub fn pod_spec(&self) -> Option<&'a Fields> {
-        self.pod_spec
-    }
-
     /// The path of `template.spec`.
     pub fn pod_spec_path(&self) -> FieldPath {
         self.path().key("template").key("spec")
@@ -132,11 +125,6 @@ impl<'a> Group<'a> {
     /// The containers of the template, in their order. Init containers are not among them.
     pub fn containers(&self) -> impl Iterator<Item = Container<'a>> {
         containers(self.pod_spec)
-    }
-
-    /// The first container of the template, which Ray and KubeRay take for the ray container.
-    pub fn ray_container(&self) -> Option<Container<'a>> {
-        self.ray_container
     }
 
     /// The words of the ray container's command and arguments.

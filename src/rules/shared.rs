@@ -12,7 +12,7 @@ pub(super) fn init_containers<'a>(
     group: &Group<'a>,
 ) -> impl Iterator<Item = (Container<'a>, FieldPath)> {
     let containers = group
-        .pod_spec()
+        .pod_spec
         .map_or(&[][..], |pod| list_at(pod, "initContainers"));
     containers
         .iter()

@@ -219,7 +219,7 @@ impl<'de> Visitor<'de> for &Allowed {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Value, A::Error> {
-        let mut allowed_part = Map::new();
+        let mut part = Map::new();
         while let Some(key) = entries.next_key::<String>()? {
             let allowed = match self {
                 Keys(keys) => keys
@@ -230,12 +230,12 @@ impl<'de> Visitor<'de> for &Allowed {
                 _ => None,
             };
             if let Some(allowed) = allowed {
-                allowed_part.insert(key, entries.next_value_seed(allowed)?);
+                part.insert(key, entries.next_value_seed(allowed)?);
             } else {
                 entries.next_value::<IgnoredAny>()?;
             }
         }
-        Ok(allowed_part.into())
+        Ok(part.into())
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
@@ -247,7 +247,7 @@ impl<'de> Visitor<'de> for &Allowed {
                 return Ok(Value::Array(Vec::new()));
             }
         };
-        let mut allowed_part = Vec::new();
+        let mut part = Vec::new();
         while let Some(item) = items.next_element_seed(allowed)? {
             let name = item.get("name").and_then(Value::as_str);
             let is_kept = match self {
@@ -255,10 +255,10 @@ impl<'de> Visitor<'de> for &Allowed {
                 _ => true,
             };
             if is_kept {
-                allowed_part.push(item);
+                part.push(item);
             }
         }
-        Ok(allowed_part.into())
+        Ok(part.into())
     }
 
     fn visit_unit<E>(self) -> Result<Value, E> {
@@ -304,7 +304,7 @@ mod tests {
 
     #[test]
     fn what_is_on_the_list_is_kept_in_its_place() {
-        let allowed_part = RAY_CLUSTER.keep(&json!({
+        let part = RAY_CLUSTER.keep(&json!({
             "apiVersion": "ray.io/v1", "kind": "RayCluster",
             "metadata": { "name": "demo", "resourceVersion": "7", "managedFields": [{}],
                 "labels": { "kueue.x-k8s.io/queue-name": "q" },
@@ -313,21 +313,15 @@ mod tests {
                 "headGroupSpec": { "rayStartParams": { "redis-password": "s3cret", "port": "6380" } },
                 "workerGroupSpecs": [null, { "groupName": "cpu", "replicas": 2 }] }
         }));
-        assert!(
-            !allowed_part.to_string().contains("s3cret"),
-            "{allowed_part}"
-        );
+        assert!(!part.to_string().contains("s3cret"), "{part}");
         assert_eq!(
-            allowed_part["metadata"]["annotations"],
+            part["metadata"]["annotations"],
             json!({ "ray.io/ippr": "{}" })
         );
-        assert_eq!(
-            allowed_part["metadata"]["labels"]["kueue.x-k8s.io/queue-name"],
-            "q"
-        );
-        let head = &allowed_part["spec"]["headGroupSpec"];
+        assert_eq!(part["metadata"]["labels"]["kueue.x-k8s.io/queue-name"], "q");
+        let head = &part["spec"]["headGroupSpec"];
         assert_eq!(head["rayStartParams"], json!({ "port": "6380" }));
-        let groups = &allowed_part["spec"]["workerGroupSpecs"];
+        let groups = &part["spec"]["workerGroupSpecs"];
         assert_eq!(
             *groups,
             json!([null, { "groupName": "cpu", "replicas": 2 }])
@@ -355,18 +349,16 @@ mod tests {
             "vault.example/token": "s3cret" });
         let mut object = json!({ "metadata": { "labels": labels } });
         retain_labels(&mut object, |key| key == "team");
-        let allowed_part =
-            json!({ "kueue.x-k8s.io/queue-name": "q", "ray.io/cluster": "c", "team": "a" });
-        assert_eq!(object["metadata"]["labels"], allowed_part);
+        let part = json!({ "kueue.x-k8s.io/queue-name": "q", "ray.io/cluster": "c", "team": "a" });
+        assert_eq!(object["metadata"]["labels"], part);
     }
 
     #[test]
     fn annotations_of_others_leave_an_empty_map() {
         // Without the empty map, a patch that adds an annotation of Rayfit would replace the
         // annotations of others.
-        let allowed_part =
-            RAY_CLUSTER.keep(&json!({ "metadata": { "annotations": { "a": "b" } } }));
-        assert_eq!(allowed_part["metadata"]["annotations"], json!({}));
+        let part = RAY_CLUSTER.keep(&json!({ "metadata": { "annotations": { "a": "b" } } }));
+        assert_eq!(part["metadata"]["annotations"], json!({}));
         let none = RAY_CLUSTER.keep(&json!({ "metadata": {} }));
         assert!(none["metadata"].get("annotations").is_none());
     }
@@ -375,13 +367,10 @@ mod tests {
     fn what_has_another_form_is_left_empty() {
         let group = json!({ "rayStartParams": { "num-cpus": { "a": "s3cret" } },
             "template": "s3cret", "labels": { "a": ["s3cret"] }, "scaleStrategy": ["s3cret"] });
-        let allowed_part = RAY_CLUSTER.keep(&json!({ "spec": { "headGroupSpec": group } }));
+        let part = RAY_CLUSTER.keep(&json!({ "spec": { "headGroupSpec": group } }));
         let expected = json!({ "rayStartParams": { "num-cpus": {} }, "template": "",
             "labels": { "a": [] }, "scaleStrategy": [] });
-        assert_eq!(
-            allowed_part["spec"]["headGroupSpec"]["labels"],
-            expected["labels"]
-        );
-        assert_eq!(allowed_part["spec"]["headGroupSpec"], expected);
+        assert_eq!(part["spec"]["headGroupSpec"]["labels"], expected["labels"]);
+        assert_eq!(part["spec"]["headGroupSpec"], expected);
     }
 }

@@ -275,13 +275,13 @@ fn lines_of_code(text: &str) -> usize {
 /// The most lines of code of the largest folders of `src` and of the others together, without blanks, comments and
 /// tests. Lower a number where code goes; to raise one takes a reason that the commit gives.
 const BUDGETS: [(&str, usize); 9] = [
-    ("plan", 11_273),
+    ("plan", 11_179),
     ("simulate", 9_380),
     ("rules", 6_041),
     ("reconcile", 3_985),
     ("controller", 3_661),
     ("cli", 3_590),
-    ("snapshot", 2_490),
+    ("snapshot", 2_537),
     ("manifests", 1_513),
     ("", 20_276),
 ];

@@ -16,7 +16,6 @@ use crate::plan::outcome::plan::{GroupPlan, Plan, PlanWait};
 use crate::plan::outcome::problem::{Problem, ProblemEffect, ProblemPlace};
 use crate::plan::outcome::problem_reason::ProblemReason;
 use crate::plan::outcome::standby_reason::StandbyLaunch;
-use crate::plan::packing::budget;
 use crate::plan::removal::idle_end;
 use crate::plan::settings::PlanSettings;
 use crate::snapshot::Snapshot;
@@ -35,7 +34,11 @@ pub(crate) fn plan(snapshot: &Snapshot, settings: &PlanSettings, decided: &Decid
         // Nothing is done, and nothing is forgotten.
         plan.waiting = Some(PlanWait::GivenUp);
         plan.groups = unchanged(decided);
-        plan.problems.push(budget::given_up());
+        plan.problems.push(Problem {
+            at: ProblemPlace::Demand,
+            reason: ProblemReason::TooMuchWork,
+            effect: ProblemEffect::NothingDone,
+        });
         plan.remember = snapshot.history.clone();
         return plan;
     }
@@ -209,7 +212,7 @@ fn count_evicted(decided: &Decided<'_>, awaited: &ByGroup<u64>, plans: &mut [Gro
             .filter(|pod| pod.group == group.name);
         let hanging = &decided.leftovers.hanging;
         let evicted = of_group.filter(|pod| {
-            is_evicted(&decided.departures, &decided.config, pod) || hanging.holds(pod)
+            is_evicted(decided.departures, &decided.config, pod) || hanging.holds(pod)
         });
         let allowed = u64::try_from(
             group

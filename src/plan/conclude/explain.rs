@@ -101,17 +101,13 @@ fn demands(decided: &Decided<'_>, plan: &Plan) -> (Vec<DemandReport>, Vec<Standb
 }
 
 fn in_words(state: &DecisionState, places: Places) -> Vec<Placed> {
-    let words = |((step, group), (count, nodes)): (_, (u64, u64))| Placed {
+    let words = |((step, group), (count, nodes)): ((_, Option<GroupIndex>), _)| Placed {
         step,
-        group: group_name(state, group),
+        group: group.map_or_else(String::new, |group| state.name(group).to_owned()),
         count,
         nodes,
     };
     places.into_iter().map(words).collect()
-}
-
-fn group_name(state: &DecisionState, group: Option<GroupIndex>) -> String {
-    group.map_or_else(String::new, |group| state.name(group).to_owned())
 }
 
 fn groups(decided: &Decided<'_>) -> Vec<GroupReport> {
@@ -186,7 +182,8 @@ fn nodes(decided: &Decided<'_>) -> Vec<NodeReport> {
             .entry((node.group(), reason.clone()))
             .or_insert_with(|| {
                 reports.push(NodeReport {
-                    group: group_name(&decided.state, node.group()),
+                    group: (node.group())
+                        .map_or_else(String::new, |group| decided.state.name(group).to_owned()),
                     pods: Vec::new(),
                     count: 0,
                     reason,

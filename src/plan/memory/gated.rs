@@ -165,18 +165,18 @@ fn whole_replicas<'d>(
             *present.entry((group, replica)).or_default() += 1;
         }
     }
-    let mut replicas_found: Vec<(GroupIndex, Vec<&PlannedNode>)> = Vec::new();
+    let mut replicas: Vec<(GroupIndex, Vec<&PlannedNode>)> = Vec::new();
     for ((group, replica), nodes) in named {
         if present.get(&(group, replica)) == Some(&nodes.len()) {
-            replicas_found.push((group, nodes));
+            replicas.push((group, nodes));
         }
     }
     for (group, nodes) in unnamed {
         let hosts = usize::try_from(state.hosts(group)).unwrap_or(usize::MAX);
         let whole = nodes.chunks_exact(hosts);
-        replicas_found.extend(whole.map(|nodes| (group, nodes.to_vec())));
+        replicas.extend(whole.map(|nodes| (group, nodes.to_vec())));
     }
-    replicas_found.retain(|(_, nodes)| !nodes.iter().any(|node| is_of_gang(node)));
+    replicas.retain(|(_, nodes)| !nodes.iter().any(|node| is_of_gang(node)));
     let is_needed = |node: &PlannedNode| !node.is_unneeded() || state.is_on_standby(node);
     let replica = |(group, nodes): (GroupIndex, Vec<&'d PlannedNode>)| {
         let mut pods: Vec<&str> = nodes.iter().filter_map(|node| node.pod()).collect();
@@ -187,7 +187,7 @@ fn whole_replicas<'d>(
             is_needed: nodes.iter().any(|node| is_needed(node)),
         }
     };
-    replicas_found.into_iter().map(replica).collect()
+    replicas.into_iter().map(replica).collect()
 }
 
 /// A test for nodes that are for a placement group of several bundles.

@@ -252,8 +252,9 @@ fn resize(snapshot: &Snapshot, decided: &Decided<'_>, node: &PlannedNode) -> Opt
     let previous = previous.copied().unwrap_or_default();
     let has_failed = resize.note.last_failed_at.is_some();
     let is_done = resize.has_come_through();
-    let note = &resize.note;
-    let is_suggested = note.suggested_max_cpu.is_some() || note.suggested_max_memory.is_some();
+    let new_note = &resize.note;
+    let is_suggested =
+        new_note.suggested_max_cpu.is_some() || new_note.suggested_max_memory.is_some();
     let is_old = suggestion::is_old(previous, decided.now);
     let suggested_at = previous.suggested_at.filter(|_| !is_old);
     // A failure of this round is one that the note on the pod does not have yet.

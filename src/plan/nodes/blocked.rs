@@ -169,8 +169,11 @@ impl<'a> Evidence<'a> {
                 let has = pod_size::size(container.requests, container.limits).ok()?;
                 base.is_below(has).then_some(group)
             };
-            if reason.is_about_room()
-                && let Some(group) = larger_than_template()
+            // Smaller pods may find room where larger ones do not.
+            if matches!(
+                reason,
+                BlockReason::Unschedulable { .. } | BlockReason::NoNodeComes { .. }
+            ) && let Some(group) = larger_than_template()
             {
                 self.given_up.insert(pod.name, RemovalCause::MadeTooLarge);
                 self.has_too_large[group] = true;

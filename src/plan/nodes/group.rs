@@ -147,7 +147,13 @@ impl ClusterConfig {
                     at: ProblemPlace::Ippr {
                         group: Some(config.name.clone()),
                     },
-                    reason: growth_fault(group),
+                    // In the order in which Ray looks. (`ippr_provider.py`, `_build_ippr_group_spec`.)
+                    reason: match group.fixed_by {
+                        Some(param) => ProblemReason::SizeFixed(param),
+                        None if group.base.is_none() => ProblemReason::NoRequests,
+                        None if group.restarts => ProblemReason::Restarts,
+                        None => ProblemReason::IncompleteLimits,
+                    },
                     effect: ProblemEffect::GroupNotGrown(group.title()),
                 });
             }
@@ -183,15 +189,4 @@ pub(crate) fn suits_room_of(group: &GroupSpec, other: &GroupSpec) -> bool {
     };
     group.name == other.name
         || group.node_selector == other.node_selector && is_plain(group) && is_plain(other)
-}
-
-/// The fault of a group that the annotation `ray.io/ippr` lists, and that may not grow. (Ray, `ippr_provider.py`,
-/// `_build_ippr_group_spec`.)
-fn growth_fault(group: &GroupSpec) -> ProblemReason {
-    match group.fixed_by {
-        Some(param) => ProblemReason::SizeFixed(param),
-        None if group.base.is_none() => ProblemReason::NoRequests,
-        None if group.restarts => ProblemReason::Restarts,
-        None => ProblemReason::IncompleteLimits,
-    }
 }

@@ -17,16 +17,6 @@ pub(crate) enum StandbyRole {
 }
 
 impl StandbyRole {
-    /// The role of a node that is needed for `kept`, if for anything; `is_launched` says whether it is
-    /// launched for that alone.
-    pub(crate) fn of(standby: Option<StandbyIndex>, is_launched: bool) -> Self {
-        match standby {
-            Some(standby) if is_launched => Self::Launched(standby),
-            Some(standby) => Self::Needed(standby),
-            None => Self::None,
-        }
-    }
-
     /// The standby demand that needs the node.
     pub(crate) fn needed_for(self) -> Option<StandbyIndex> {
         match self {

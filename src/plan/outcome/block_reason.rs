@@ -114,11 +114,6 @@ pub enum StartStage {
 }
 
 impl BlockReason {
-    /// True where no Kubernetes node has room for the pod.
-    pub(crate) fn is_about_room(&self) -> bool {
-        matches!(self, Self::Unschedulable { .. } | Self::NoNodeComes { .. })
-    }
-
     /// The reason without the names of pods and gates, without the words of others and without times,
     /// which may change while it holds.
     #[must_use]

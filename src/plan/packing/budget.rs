@@ -4,9 +4,6 @@
 
 use std::cell::Cell;
 
-use crate::plan::outcome::problem::{Problem, ProblemEffect, ProblemPlace};
-use crate::plan::outcome::problem_reason::ProblemReason;
-
 /// The most steps that a decision may take, which is a second or two of one core. A cluster of
 /// 10,000 nodes with a million tasks of a hundred shapes takes a tenth of it.
 pub(crate) const BUDGET: u64 = 40_000_000;
@@ -33,26 +30,5 @@ impl WorkBudget {
     /// True once no steps are left. The decision is then incomplete, and must not be used.
     pub(crate) fn is_over(&self) -> bool {
         self.0.get() == 0
-    }
-}
-
-/// The problem that says that a decision was given up.
-pub(crate) fn given_up() -> Problem {
-    Problem {
-        at: ProblemPlace::Demand,
-        reason: ProblemReason::TooMuchWork,
-        effect: ProblemEffect::NothingDone,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use crate::plan::packing::budget::*;
-
-    #[test]
-    fn what_is_spent_is_gone() {
-        let work = WorkBudget::new(10);
-        assert!(work.spend(9) && !work.is_over());
-        assert!(!work.spend(5) && work.is_over());
     }
 }

@@ -195,9 +195,9 @@ impl<'a, P: Copy + Ord, N: Fn(P) -> &'a PlannedNode> Candidates<'a, P, N> {
         self.advance(best.class, count, &trial, batches);
         // Classes are tried again that would take more units of a batch than are left.
         for (batch, _) in &trial.taken {
-            let left = batches.get(*batch).map_or(0, |batch| batch.count);
+            let units = batches.get(*batch).map_or(0, |batch| batch.count);
             let pop_above = |heap: &mut BinaryHeap<(u64, usize, u32)>| {
-                heap.peek().filter(|(count, ..)| *count > left)?;
+                heap.peek().filter(|(count, ..)| *count > units)?;
                 heap.pop()
             };
             while let Some((_, class, version)) = self.watch.get_mut(*batch).and_then(pop_above) {
@@ -250,8 +250,8 @@ impl<'a, P: Copy + Ord, N: Fn(P) -> &'a PlannedNode> Candidates<'a, P, N> {
                 }
                 heap.pop();
             }
-            let left = batches.get(*batch).map_or(0, |batch| batch.count);
-            let more = left.saturating_sub(most).checked_div(*taken);
+            let units = batches.get(*batch).map_or(0, |batch| batch.count);
+            let more = units.saturating_sub(most).checked_div(*taken);
             repeats = repeats.min(more.unwrap_or(0).saturating_add(1));
         }
         repeats
@@ -300,10 +300,10 @@ impl<'a, P: Copy + Ord, N: Fn(P) -> &'a PlannedNode> Candidates<'a, P, N> {
     /// was picked last. Tries that node again if the requests that are left no longer cover the
     /// trial.
     fn revive(&mut self, index: usize, batches: &[RequestBatch]) {
-        let left = |batch: usize| batches.get(batch).map_or(0, |batch| batch.count);
+        let units = |batch: usize| batches.get(batch).map_or(0, |batch| batch.count);
         let is_covered = |trial: &Rc<FitTrial>| {
             let mut taken = trial.taken.iter();
-            taken.all(|(batch, count)| *count <= left(*batch))
+            taken.all(|(batch, count)| *count <= units(*batch))
         };
         match self.classes[index].spare.clone().filter(is_covered) {
             Some(trial) => self.enter(index, trial),

@@ -60,8 +60,8 @@ pub(crate) fn excess_nodes(
     let of = |pod: &&Pod<'_>| {
         let group = config.number(pod.group)?;
         let ray = live.get(pod.name)?;
-        let known_memory = remembered.get(pod.name).copied();
-        let mut memory = known_memory.unwrap_or(ExcessMemory {
+        let old_memory = remembered.get(pod.name).copied();
+        let mut memory = old_memory.unwrap_or(ExcessMemory {
             since: now,
             stopped_at: None,
         });
@@ -74,8 +74,8 @@ pub(crate) fn excess_nodes(
                 pod: pod.name.to_owned(),
                 group: pod.group.to_owned(),
                 cause: RemovalCause::GroupMax,
-                since: known_memory.map(|_| memory.since),
-                stop_at: known_memory.map(|_| stop_at),
+                since: old_memory.map(|_| memory.since),
+                stop_at: old_memory.map(|_| stop_at),
                 longest_s: timeout,
                 holds: ray.used_amounts(),
             },

@@ -10,8 +10,6 @@ use crate::plan::nodes::life::Stage;
 use crate::plan::nodes::node::{Fate, PlannedNode};
 use crate::plan::nodes::standby_role::KeptReason;
 use crate::plan::outcome::cause::RemovalCause;
-use crate::plan::outcome::problem::{Problem, ProblemEffect, ProblemPlace};
-use crate::plan::outcome::problem_reason::ProblemReason;
 use crate::plan::packing::state::{DecisionState, with_parts};
 use crate::plan::removal::give_up::PartialRemoval;
 use crate::plan::removal::keep::{Keep, keep_small};
@@ -34,15 +32,6 @@ pub(crate) fn enforce_minima(state: &mut DecisionState) {
     }
     order.append(&mut state.order);
     state.order = order;
-}
-
-/// The problem that says that more workers are needed than a cluster may have.
-pub(crate) fn cut_short(max_workers: u64) -> Problem {
-    Problem {
-        at: ProblemPlace::Workers,
-        reason: ProblemReason::TooManyWorkers(max_workers),
-        effect: ProblemEffect::NoMoreLaunched,
-    }
 }
 
 /// Removes the nodes that a group has above its maximum. The list is regrouped: first the removed

@@ -10,10 +10,9 @@ use crate::plan::outcome::cause::RemovalCause;
 use crate::plan::outcome::unmet::CountedAtBase;
 use crate::plan::packing::fit::admits;
 use crate::plan::packing::state::{DecisionState, with_parts};
-use crate::snapshot::History;
 
 /// Seconds after which pods are given up that nothing needs since demand went to another group.
-const WITHDRAWN_AFTER_S: f64 = 60.0;
+pub(crate) const WITHDRAWN_AFTER_S: f64 = 60.0;
 
 /// Milliseconds for which a node has been idle before it goes for others' placement groups: between two tasks of one
 /// burst a node is idle for a moment only.
@@ -98,13 +97,6 @@ pub(crate) fn launches(state: &mut DecisionState) {
         }
     }
     removal.end(state);
-}
-
-/// The timeout of pending nodes that no demand needs, in seconds, if none is set: `None` unless a
-/// group was blocked.
-pub(crate) fn pending_timeout(state: &DecisionState, history: &History) -> Option<f64> {
-    // Demand went to another group meanwhile, so one of the two is not needed.
-    (state.has_blocked || !history.blocked.is_empty()).then_some(WITHDRAWN_AFTER_S)
 }
 
 /// Gives up what placement groups leave behind that did not get all of their pods: nodes that are pending or idle, and

@@ -252,9 +252,9 @@ mod tests {
 
     #[test]
     fn a_pod_is_kept_until_the_next_burst_comes() {
-        let gaps_seen = bursts(8, &[300.0, 310.0, 290.0, 305.0]);
+        let history = bursts(8, &[300.0, 310.0, 290.0, 305.0]);
         // 240 s beyond the timeout cost each of them, so the money keeps three.
-        let stay = by_gaps(&gaps_seen, (60.0, 900.0), 8, 800.0).unwrap();
+        let stay = by_gaps(&history, (60.0, 900.0), 8, 800.0).unwrap();
         assert_eq!(stay.len(), 3);
         assert!((stay[0].seconds - 330.0).abs() < 0.1, "{stay:?}");
         assert_eq!(stay[0].of_gaps, GapsSeen { count: 4, ended: 4 });
@@ -262,24 +262,24 @@ mod tests {
 
     #[test]
     fn nothing_is_spent_where_no_gap_ends_in_time() {
-        let gaps_seen = bursts(8, &[2000.0; 5]);
-        assert_eq!(by_gaps(&gaps_seen, (60.0, 900.0), 8, 1e6), Some(Vec::new()));
+        let history = bursts(8, &[2000.0; 5]);
+        assert_eq!(by_gaps(&history, (60.0, 900.0), 8, 1e6), Some(Vec::new()));
     }
 
     #[test]
     fn few_gaps_teach_nothing() {
-        let gaps_seen = bursts(8, &[300.0; 3]);
-        assert_eq!(by_gaps(&gaps_seen, (60.0, 900.0), 8, 1e6), None);
+        let history = bursts(8, &[300.0; 3]);
+        assert_eq!(by_gaps(&history, (60.0, 900.0), 8, 1e6), None);
     }
 
     /// Most bursts need two pods, and every fourth one eight.
     #[test]
     fn pods_that_are_seldom_needed_are_kept_for_what_they_are_needed_for() {
-        let mut gaps_seen = bursts(2, &[100.0; 15]);
-        for burst in gaps_seen.iter_mut().step_by(4) {
+        let mut history = bursts(2, &[100.0; 15]);
+        for burst in history.iter_mut().step_by(4) {
             burst.pods = 8;
         }
-        let stay = by_gaps(&gaps_seen, (60.0, 900.0), 8, 1e6).unwrap();
+        let stay = by_gaps(&history, (60.0, 900.0), 8, 1e6).unwrap();
         assert!((stay[0].seconds - 110.0).abs() < 0.1, "{stay:?}");
         assert_eq!(stay.len(), 2, "three gaps of the others are too few");
     }

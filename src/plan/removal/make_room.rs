@@ -329,11 +329,11 @@ impl Rooms {
                 if !state.work.spend(1) {
                     return None;
                 }
-                let kept = idle.len() - count;
-                if let Some((_, amounts)) = idle.get(kept) {
+                let first_gone = idle.len() - count;
+                if let Some((_, amounts)) = idle.get(first_gone) {
                     room.put(*amounts);
                 }
-                let gone = idle.get(kept..).unwrap_or_default();
+                let gone = idle.get(first_gone..).unwrap_or_default();
                 if suffices(at, gone, &room) {
                     best = Some((at, count));
                     break;

@@ -58,6 +58,10 @@ pub(crate) fn keep_ready(
     leftovers: &Leftovers<'_>,
     demands: &List<DemandIndex, Demand<'_>>,
 ) -> (Option<List<StandbyIndex, StandbyDemand>>, HashSet<String>) {
+    // A decision out of steps is abandoned as a whole, so nothing more is worth finding.
+    if goals.is_empty() && situation.history().standby.is_empty() || state.work.is_over() {
+        return (Some(List::default()), HashSet::default());
+    }
     let (cores_short, begins) = claims(state, situation, leftovers);
     let launch = cores_short.is_none() && !begins;
     let standby_demands = place(state, goals, demands, launch);
@@ -110,7 +114,7 @@ fn place(
     demands: &List<DemandIndex, Demand<'_>>,
     launch: bool,
 ) -> Option<List<StandbyIndex, StandbyDemand>> {
-    let nodes_then = state.nodes.clone();
+    let old_nodes = state.nodes.clone();
     let (order, headrooms, is_cut) = (state.order.clone(), state.headrooms.clone(), state.is_cut);
     let work = std::mem::replace(&mut state.work, WorkBudget::new(STEPS));
     for number in state.nodes.positions() {
@@ -125,7 +129,7 @@ fn place(
     // for it, its own report says so.
     (state.headrooms, state.is_cut, state.work) = (headrooms, is_cut, work);
     if is_over {
-        (state.nodes, state.order) = (nodes_then, order);
+        (state.nodes, state.order) = (old_nodes, order);
         state.groups.iter_mut().for_each(|group| group.floor = None);
         return None;
     }
@@ -137,7 +141,7 @@ fn place(
         let standby = takes.iter().find_map(|take| demands.behind(take.demand));
         let standby = (node.standby.needed_for()).or(standby.map(StandbyIndex::from));
         let is_launched =
-            if let Some(was) = nodes_then.get(number).or_else(|| nodes_then.get(node.born)) {
+            if let Some(was) = old_nodes.get(number).or_else(|| old_nodes.get(node.born)) {
                 node.clone_from(was);
                 matches!(was.standby, StandbyRole::Launched(_))
             } else {
@@ -145,7 +149,11 @@ fn place(
                 true
             };
         (node.takes, node.count) = (takes, count);
-        node.standby = StandbyRole::of(standby, is_launched);
+        node.standby = match standby {
+            Some(standby) if is_launched => StandbyRole::Launched(standby),
+            Some(standby) => StandbyRole::Needed(standby),
+            None => StandbyRole::None,
+        };
     }
     Some(standby_demands)
 }

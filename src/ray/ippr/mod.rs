@@ -194,7 +194,10 @@ impl Ippr {
             ..GroupResizeLimits::default()
         };
         for (key, value) in &entry.entries {
-            let Some(key) = GROUP_KEYS.into_iter().find(|known| *known == key.as_str()) else {
+            let Some(key) = GROUP_KEYS
+                .into_iter()
+                .find(|required| *required == key.as_str())
+            else {
                 self.unknown(place(&["groups", name], key));
                 continue;
             };

@@ -144,7 +144,7 @@ fn declared(
 fn container_amounts<'a>(
     group: &Group<'a>,
 ) -> Result<impl Iterator<Item = &'a Fields>, ResourceError> {
-    let container = group.ray_container().ok_or(ResourceError::NoContainer)?;
+    let container = group.ray_container.ok_or(ResourceError::NoContainer)?;
     Ok(container.limits().into_iter().chain(container.requests()))
 }
 

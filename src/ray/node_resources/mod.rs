@@ -83,7 +83,7 @@ impl NodeResources {
                 started.set(standard, amounts::whole(name, value)?);
             }
         }
-        let container = group.ray_container();
+        let container = group.ray_container;
         let limits = container.and_then(|container| container.limits());
         let has = |name: &str| started.iter().any(|(listed, _)| listed == name);
         let (has_gpu, has_neuron) = (has("GPU"), has(NEURON.1) || has("TPU"));

@@ -36,7 +36,7 @@ pub fn slice(group: &Group<'_>) -> Option<(i64, i64)> {
 
 fn selectors<'a>(group: &Group<'a>) -> (&'a str, &'a str) {
     let selectors = group
-        .pod_spec()
+        .pod_spec
         .and_then(|spec| object_at(spec, "nodeSelector"));
     let selector = |name| selectors.and_then(|map| text_at(map, name)).unwrap_or("");
     (

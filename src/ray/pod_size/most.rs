@@ -49,7 +49,7 @@ impl PodMost {
     ) -> Self {
         // The kubelet sets no bound for a limit of zero.
         let is_bound = |limit: &Quantity| *limit > Quantity::ZERO;
-        let pod = group.pod_spec();
+        let pod = group.pod_spec;
         // The `resources` of a pod have the same form as those of a container.
         let whole = pod.map(|pod| Container::new(0, pod));
         let whole_limit = whole.and_then(|whole| whole.limit(resource.name()));

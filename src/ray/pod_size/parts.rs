@@ -30,7 +30,7 @@ impl<'a> SizePart<'a> {
     /// The containers of a pod of `group`, where init containers are in their order and come first.
     pub(super) fn all(cluster: &Cluster<'a>, group: &Group<'a>) -> Vec<Self> {
         let init = group
-            .pod_spec()
+            .pod_spec
             .map_or(&[][..], |pod| list_at(pod, "initContainers"));
         let init = init.iter().enumerate();
         let mut parts: Vec<Self> = init
@@ -142,7 +142,7 @@ impl BesideRay {
             sum.requests = plus(sum.requests, request.unwrap_or_default());
             sum.limits = plus(sum.limits, limit.unwrap_or_default());
         }
-        let overhead = group.pod_spec().and_then(|pod| object_at(pod, "overhead"));
+        let overhead = group.pod_spec.and_then(|pod| object_at(pod, "overhead"));
         let overhead = overhead.and_then(|map| map.get(resource.name()));
         if let Some(Ok(overhead)) = overhead.map(Quantity::from_json) {
             sum.requests = plus(sum.requests, overhead);

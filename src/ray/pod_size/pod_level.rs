@@ -41,11 +41,11 @@ impl PodLevelBound {
         resource: Resource,
         mode: ReconcileMode,
     ) -> Option<Self> {
-        let spec = group.pod_spec()?;
+        let spec = group.pod_spec?;
         object_at(spec, "resources")?;
         // The `resources` of a pod have the same form as those of a container.
         let pod = Container::new(0, spec);
-        let container = group.ray_container()?;
+        let container = group.ray_container?;
         let name = resource.name();
         let beside = BesideRay::of(cluster, group, resource).requests;
         // The requests of all containers together may not exceed the amount.

@@ -73,7 +73,7 @@ impl FromStr for RayVersion {
             .split(['.', '-', '+']);
         let mut next = |required: bool| match parts.next() {
             Some(part) => {
-                // What follows the digits is a pre-release or a build: `2.56.0rc1` counts as 2.56.0.
+                // Anything after the digits is a pre-release or a build: `2.56.0rc1` counts as 2.56.0.
                 let end = part
                     .find(|c: char| !c.is_ascii_digit())
                     .unwrap_or(part.len());

@@ -114,7 +114,7 @@ fn check_amount(resource: &str, value: &Value, path: impl Fn() -> FieldPath) -> 
 
 /// A head of too little memory, or a worker of no CPU that nobody has asked for by `num-cpus`.
 fn check_ray_container(group: &Group<'_>, autoscaled: bool) -> Option<Finding> {
-    let ray = group.ray_container()?;
+    let ray = group.ray_container?;
     let path = group.ray_container_path().key("resources");
     if group.is_head() {
         let limit = ray.limit("memory")?;

@@ -46,7 +46,7 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
         }
         // Ray raises ValueError while it reads the RayCluster, so nothing of the whole cluster scales
         // (`_get_num_cpus`).
-        let Some(container) = group.ray_container() else {
+        let Some(container) = group.ray_container else {
             continue;
         };
         // The limit's place, as far as it exists, and one step beyond.

@@ -47,7 +47,7 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
         let declared = start_integer(value).filter(|count| *count >= 0);
         let overridden = group.resources().is_some_and(|r| r.contains_key("GPU"));
         let (Some(declared), Some((count, is_sliced)), false) =
-            (declared, group.ray_container().and_then(gpus), overridden)
+            (declared, group.ray_container.and_then(gpus), overridden)
         else {
             continue;
         };

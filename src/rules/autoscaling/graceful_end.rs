@@ -45,7 +45,7 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
 fn finding(group: &Group<'_>) -> Option<Finding> {
     // A `preStop` hook runs before SIGTERM. Older examples of KubeRay have this one (up to 1.2).
     let is_cut_short = |container| drain::is_cut_short(&container);
-    if !group.is_head() && group.ray_container().is_some_and(is_cut_short) {
+    if !group.is_head() && group.ray_container.is_some_and(is_cut_short) {
         let path = group.ray_container_path();
         let finding = RULE.finding(
             drain::PRE_STOP.into_iter().fold(path, FieldPath::key),
@@ -58,7 +58,7 @@ fn finding(group: &Group<'_>) -> Option<Finding> {
     // `ray start --block` drains on SIGTERM and then ends its processes one by one (Ray,
     // `_drain_node_before_shutdown`); the kubelet kills what still runs when the grace period is over.
     let grace = drain::grace(group);
-    let variable = group.ray_container().and_then(DrainVariable::of);
+    let variable = group.ray_container.and_then(DrainVariable::of);
     // DF10 gives both to new workers.
     if grace.is_none() && variable.is_none() {
         return None;

@@ -57,7 +57,7 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
         if param.is_some_and(|cpus| start_integer(cpus).is_none_or(|count| count <= 0)) {
             return;
         }
-        let path = if head.start_params().is_some() {
+        let path = if head.start_params.is_some() {
             head.start_param_path("num-cpus")
         } else {
             head.path().key("rayStartParams")

@@ -26,12 +26,12 @@ pub static RULE: Rule = Rule {
 fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     for group in subject.autoscaled_groups() {
         let is_given = |of: Option<&Fields>| of.is_some_and(|fields| fields.contains_key("memory"));
-        let Some(container) = group.ray_container() else {
+        let Some(container) = group.ray_container else {
             continue;
         };
         // The limit is not needed if something else says how much memory there is.
         if is_given(group.resources())
-            || is_given(group.start_params())
+            || is_given(group.start_params)
             || subject.resize_limits(group).is_some()
         {
             continue;

@@ -34,7 +34,7 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     };
     // KubeRay (`RayContainerIndex`) and Ray (`autoscaling_config.py`) both go by the position alone.
     for group in subject.groups() {
-        let Some(first) = group.ray_container().filter(|first| !may_be_ray(first)) else {
+        let Some(first) = group.ray_container.filter(|first| !may_be_ray(first)) else {
             continue;
         };
         let Some(ray) = group.containers().skip(1).find(is_ray) else {

@@ -1,6 +1,6 @@
 //! RF218: an autoscaler container of another Ray version than the head.
 
-use crate::ray::{Container, Group, RayVersion, since};
+use crate::ray::{Container, RayVersion, since};
 use crate::rules::{Cel, Check, Each, Finding, Mode, OwnMode, Rule, RuleId, RulePage, Subject};
 use crate::text::shown_text;
 
@@ -38,7 +38,7 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     let image = cluster
         .autoscaler_option("image")
         .and_then(|image| image.as_str());
-    let container = cluster.head.as_ref().and_then(Group::ray_container);
+    let container = cluster.head.as_ref().and_then(|head| head.ray_container);
     let head_image = container.as_ref().and_then(Container::image);
     let (Some(image), Some(sidecar), Some(head)) = (
         image,

@@ -23,7 +23,7 @@ pub static RULE: Rule = Rule {
 
 fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     for group in subject.groups() {
-        for (key, value) in group.start_params().into_iter().flatten() {
+        for (key, value) in group.start_params.into_iter().flatten() {
             // The parameters become flags of `ray start`, so their schema is a map of strings (KubeRay,
             // `RayStartParams`), and YAML reads 4 and true without quotes as others.
             if value.is_string() {

@@ -50,7 +50,7 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
 
 fn wrong_hosts(group: &Group<'_>) -> Option<Finding> {
     let (chips, largest_host) = tpu::slice(group)?;
-    let per_pod = group.ray_container()?.limit("google.com/tpu")?.ceil_units();
+    let per_pod = group.ray_container?.limit("google.com/tpu")?.ceil_units();
     let per_pod = i64::try_from(per_pod).ok().filter(|count| *count > 0)?;
     // A replica of another number of hosts than its slice waits for the others when it starts to compute.
     let hosts = group.integer("numOfHosts").unwrap_or(1);

@@ -25,7 +25,7 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     let by_ray = subject.object.reconcile_mode() == ReconcileMode::Ray;
     let cluster = subject.autoscaled().into_iter();
     for group in cluster.flat_map(|cluster| &cluster.workers) {
-        let Some(container) = group.ray_container() else {
+        let Some(container) = group.ray_container else {
             continue;
         };
         // Ray's autoscaler derives CPU, GPU, TPU and memory, and takes all else from the author

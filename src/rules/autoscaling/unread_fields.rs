@@ -41,7 +41,7 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
         findings.push(finding.because(why).valued(ray.to_string()));
     };
     for group in cluster.groups() {
-        let container = group.ray_container();
+        let container = group.ray_container;
         let is_request = container.is_some_and(|ray| ray.request("cpu").is_some());
         // Every Ray reads the number of CPUs from `num-cpus` or a limit.
         let is_plain = group.start_param("num-cpus").is_some()

@@ -32,7 +32,7 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
         return;
     };
     let head = cluster.head.as_ref();
-    let index = head.and_then(|head| head.ray_container()?.env_index(V2_ENV));
+    let index = head.and_then(|head| head.ray_container?.env_index(V2_ENV));
     let path = head
         .map_or_else(|| cluster.path(), Group::ray_container_path)
         .key("env")

@@ -117,7 +117,7 @@ fn compare_groups<'a>(
     let templates = (template(old), template(new));
     compare(templates, OF_TEMPLATE, &path, places);
     let path = new.pod_spec_path();
-    compare((old.pod_spec(), new.pod_spec()), OF_POD_SPEC, &path, places);
+    compare((old.pod_spec, new.pod_spec), OF_POD_SPEC, &path, places);
     for place in &mut places[first..] {
         place.group = new.name;
     }

@@ -108,7 +108,7 @@ fn is_autoscaler(user: &str, cluster: &RayObject<'_>, namespace: Option<&str>) -
         .as_ref()
         .map(|cluster| cluster.head.as_ref());
     let expected = head.and_then(|head| {
-        head.and_then(|head| text_at(head.pod_spec()?, "serviceAccountName"))
+        head.and_then(|head| text_at(head.pod_spec?, "serviceAccountName"))
             .filter(|name| !name.is_empty())
             .or_else(|| cluster.name())
     });

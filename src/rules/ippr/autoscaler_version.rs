@@ -51,7 +51,7 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     let Some((head, container)) = cluster
         .head
         .as_ref()
-        .and_then(|head| Some((head, head.ray_container()?)))
+        .and_then(|head| Some((head, head.ray_container?)))
     else {
         return;
     };

@@ -34,7 +34,7 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     };
     let mut budget = COMPARISONS;
     for (group, resize_limits) in subject.resized_groups() {
-        let Some(demands) = group.pod_spec().map(Demands::of) else {
+        let Some(demands) = group.pod_spec.map(Demands::of) else {
             continue;
         };
         let comparisons = demands.comparisons().saturating_mul(nodes.len());
@@ -112,7 +112,7 @@ impl ResizeDemand {
     ) -> Option<Self> {
         let limit = resize_limits.amount(resource)?;
         let beside = BesideRay::of(cluster, group, resource).requests;
-        let slack = group.ray_container()?.gap(resource).checked_sub(beside)?;
+        let slack = group.ray_container?.gap(resource).checked_sub(beside)?;
         Some(Self {
             resource,
             limit,

@@ -44,7 +44,7 @@ pub static RULE: Rule = Rule {
 
 fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     for (group, resize_limits) in subject.listed_groups() {
-        let Some(container) = group.ray_container() else {
+        let Some(container) = group.ray_container else {
             continue;
         };
         for resource in Resource::ALL {

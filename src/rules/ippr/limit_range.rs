@@ -33,7 +33,7 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
         .flat_map(|(group, limits)| Resource::ALL.map(|resource| (group, limits, resource)));
     for (group, limits, resource) in places {
         let (Some(container), Some(resize_limit)) =
-            (group.ray_container(), limits.amount(resource))
+            (group.ray_container, limits.amount(resource))
         else {
             continue;
         };

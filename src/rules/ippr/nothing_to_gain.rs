@@ -31,7 +31,7 @@ pub static RULE: Rule = Rule {
 
 fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     for (group, resize_limits) in subject.listed_groups() {
-        let container = group.ray_container();
+        let container = group.ray_container;
         // Ray resizes a pod in which one of the two can grow (`IPPRStatus.can_resize_up`).
         let limit_that_is_the_size = |resource: Resource| {
             let size = container?.size(resource.name());

@@ -54,9 +54,7 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
         cluster.autoscaling() && cluster.autoscaler_version() == Some(AutoscalerVersion::V2);
     for group in cluster.groups() {
         let is_listed = subject.resize_limits(group).is_some();
-        let policy = group
-            .pod_spec()
-            .and_then(|pod| text_at(pod, "restartPolicy"));
+        let policy = group.pod_spec.and_then(|pod| text_at(pod, "restartPolicy"));
         let by_template = policy == Some("Never");
         if !is_listed && !by_kuberay && !by_template {
             continue;

@@ -52,7 +52,7 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
         return;
     };
     let env = |name: &str| {
-        let index = head.ray_container()?.env_index(name)?;
+        let index = head.ray_container?.env_index(name)?;
         Some(head.ray_container_path().key("env").item(index, name))
     };
     let param = |name: &'static str| {

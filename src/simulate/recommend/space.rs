@@ -7,7 +7,7 @@ use crate::quantity::Quantity;
 use crate::ray::{RayObject, Resource, Role};
 use crate::simulate::settings::NodePool;
 use crate::simulate::trace::{Summary, Trace, Widest};
-use crate::snapshot::cluster_object::{ClusterObject, DEFAULT_IDLE_TIMEOUT_S};
+use crate::snapshot::cluster_object::{ClusterObject, ClusterSpec, DEFAULT_IDLE_TIMEOUT_S};
 use crate::snapshot::group_spec::GroupSpec;
 
 /// Idle timeouts to try, in seconds.
@@ -76,7 +76,7 @@ impl Space {
         let workers: Vec<(&GroupSpec, SearchedGroup)> = (specs.iter())
             .filter_map(|spec| Some((spec, group(spec, &object)?)))
             .collect();
-        let common = spec.and_then(|spec| spec.idle_timeout_s());
+        let common = spec.and_then(ClusterSpec::idle_timeout_s);
         let uses_v2 = RayObject::parse(cluster)
             .and_then(|object| object.cluster)
             .is_some_and(|cluster| cluster.uses_v2());

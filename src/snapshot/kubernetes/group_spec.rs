@@ -113,10 +113,10 @@ impl GroupSpec {
         let gates = strategy.map_or(&[][..], |strategy| list_at(strategy, "scaleGate"));
         let gates = gates.iter().take(SCALE_GATES);
         let gates = gates.filter_map(|gate| text_at(gate.as_object()?, "name"));
-        let selector = group.pod_spec();
+        let selector = group.pod_spec;
         let selector = selector.and_then(|spec| object_at(spec, "nodeSelector"));
         let pod = pod(group);
-        let container = group.ray_container();
+        let container = group.ray_container;
         let resources = NodeResources::of(group);
         let started = resources.as_ref().ok().and_then(|derived| {
             let started = derived.started(group).ok();

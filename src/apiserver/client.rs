@@ -65,6 +65,9 @@ impl ApiServer {
         // to fifteen times. Our limits would not cover that, and nothing here would see the
         // `Retry-After`.
         config.default_retry = false;
+        // The network inside a cluster is wide, and compressing large lists would cost the API server more than it
+        // saves; people's commands have the library's own choice.
+        config.disable_compression = true;
         config.read_timeout = Some(SILENCE);
         // Otherwise the time would count from when a pooled connection went idle, and end the next
         // request.

@@ -146,6 +146,34 @@ fn a_namespace_of_large_ray_clusters_takes_no_more_than_its_share() {
     assert!(put(&mut store, "team-a", "later"));
 }
 
+/// Whoever has twenty namespaces full of large RayClusters takes their equal parts of what there is for all, and a
+/// namespace that comes late with a usual RayCluster still has it scaled.
+#[test]
+fn many_namespaces_of_large_ray_clusters_leave_room_for_the_others() {
+    let mut large = leaving(1, 11_000);
+    let mut store = Store::default();
+    let used = measure(|| {
+        for number in 0..400 {
+            let namespace = format!("team-{}", number % 20);
+            large["metadata"]["namespace"] = namespace.into();
+            large["metadata"]["name"] = format!("c{number}").into();
+            large["metadata"]["uid"] = format!("c{number}").into();
+            store.put_cluster(&KeptObject::of(StoredKind::RayClusters, &large));
+        }
+    });
+    let kept = u64::try_from(used.bytes_current).unwrap();
+    assert!(
+        ((100 << 20)..(132 << 20)).contains(&kept),
+        "{} MiB",
+        kept >> 20
+    );
+    store.put_cluster(&KeptObject::of(
+        StoredKind::RayClusters,
+        &cluster(Some("central")),
+    ));
+    assert!(store.texts(&demo()).is_some());
+}
+
 #[test]
 fn the_limits_of_webhooks_take_half_of_their_memory() {
     let limits = AdmissionLimits::default();

@@ -21,18 +21,29 @@ use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, Server
 use rustls::crypto::WebPkiSupportedAlgorithms;
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{ClientConfig, DigitallySignedStruct, SignatureScheme, SupportedProtocolVersion};
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
-/// Serves a played API server, and returns the file of a kubeconfig that leads to it.
-pub async fn kubeconfig(router: Router, file: PathBuf) -> PathBuf {
+/// Serves a played API server, and returns its address.
+pub async fn served(router: Router) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     tokio::spawn(async move { axum::serve(listener, router).await });
+    address
+}
+
+/// Serves a played API server, and returns the file of a kubeconfig that leads to it.
+pub async fn kubeconfig(router: Router, file: PathBuf) -> PathBuf {
+    let address = served(router).await;
+    kubeconfig_of(&json!({"server": format!("http://{address}")}), file)
+}
+
+/// Writes a kubeconfig with what it says of the cluster, and returns its file.
+pub fn kubeconfig_of(cluster: &Value, file: PathBuf) -> PathBuf {
     let config = json!({"apiVersion": "v1", "kind": "Config", "current-context": "c",
-        "clusters": [{"name": "c", "cluster": {"server": format!("http://{address}")}}],
+        "clusters": [{"name": "c", "cluster": cluster}],
         "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],
         "users": [{"name": "u", "user": {}}]});
     std::fs::write(&file, config.to_string()).unwrap();

@@ -1,16 +1,24 @@
-//! `rayfit status` of a live cluster: it shows what is done by whoever scales the cluster. The API server is
-//! played, and the GCS does not answer.
+//! `rayfit status` of a live cluster: it shows what is done by whoever scales the cluster, through a proxy as well. The
+//! API server is played, and the GCS does not answer.
 
-use std::path::PathBuf;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
 
 use axum::Router;
+use axum::http::header;
 use axum::routing::get;
+use flate2::Compression;
+use flate2::write::GzEncoder;
 use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, copy_bidirectional};
+use tokio::net::{TcpListener, TcpStream};
 use tokio::process::Command;
 
-/// A cluster with these annotations, one worker of which is on a cordoned Kubernetes node, a RayPolicy,
-/// and the kubeconfig for the API server that has them.
-async fn api_server(name: &str, annotations: Value) -> PathBuf {
+use crate::client_support::{kubeconfig, kubeconfig_of, served};
+
+/// An API server that has a cluster with these annotations, one worker of which is on a cordoned Kubernetes node, and a
+/// RayPolicy.
+fn api_server(annotations: &Value) -> Router {
     let size = json!({"cpu": "2", "memory": "4Gi"});
     let container = json!({"name": "ray", "image": "ray:2.60.0", "resources": {"limits": size, "requests": size}});
     let template = json!({"spec": {"containers": [container]}});
@@ -36,8 +44,19 @@ async fn api_server(name: &str, annotations: Value) -> PathBuf {
     let policies = json!({"apiVersion": "rayfit.dev/v1alpha1", "kind": "RayPolicyList", "metadata": {},
         "items": [{"metadata": {"name": "team-a"}, "spec": {"reconcile": {"drainTimeoutSeconds": 30}}}]});
     let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "ray"}});
-    let answer = |value: Value| get(move || async move { axum::Json(value) });
-    let router = Router::new()
+    // Packed, as the API server sends what is large.
+    let answer = |value: Value| {
+        get(move || async move {
+            let mut packed = GzEncoder::new(Vec::new(), Compression::fast());
+            serde_json::to_writer(&mut packed, &value).unwrap();
+            let headers = [
+                (header::CONTENT_TYPE, "application/json"),
+                (header::CONTENT_ENCODING, "gzip"),
+            ];
+            (headers, packed.finish().unwrap())
+        })
+    };
+    Router::new()
         .route(
             "/apis/ray.io/v1/namespaces/ray/rayclusters/demo",
             answer(cluster),
@@ -45,14 +64,15 @@ async fn api_server(name: &str, annotations: Value) -> PathBuf {
         .route("/api/v1/namespaces/ray/pods", answer(pods))
         .route("/api/v1/namespaces/ray", answer(namespace))
         .route("/api/v1/nodes/n1", answer(node))
-        .route("/apis/rayfit.dev/v1alpha1/raypolicies", answer(policies));
-    let file =
-        PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("live-kubeconfig-{name}.json"));
-    crate::client_support::kubeconfig(router, file).await
+        .route("/apis/rayfit.dev/v1alpha1/raypolicies", answer(policies))
 }
 
-async fn status(name: &str, annotations: Value) -> String {
-    let kubeconfig = api_server(name, annotations).await;
+/// The file of a test's kubeconfig.
+fn file(name: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("live-kubeconfig-{name}.json"))
+}
+
+async fn status(kubeconfig: &Path) -> String {
     let output = Command::new(env!("CARGO_BIN_EXE_rayfit"))
         .args(["status", "ray/demo", "--gcs-address", "127.0.0.1:1"])
         .arg("--kubeconfig")
@@ -69,7 +89,8 @@ async fn status(name: &str, annotations: Value) -> String {
 async fn what_a_sidecar_does_not_know_is_not_shown() {
     let central =
         json!({"rayfit.dev/reconcile": "central", "rayfit.dev/scaled-by": "central/rayfit-system"});
-    let text = status("central", central).await;
+    let kubeconfig_of_central = kubeconfig(api_server(&central), file("central")).await;
+    let text = status(&kubeconfig_of_central).await;
     assert!(
         text.contains("about to leave: pod w of group cpu"),
         "{text}"
@@ -77,8 +98,76 @@ async fn what_a_sidecar_does_not_know_is_not_shown() {
     assert!(!text.contains("the head's container"), "{text}");
 
     let sidecar = json!({"rayfit.dev/reconcile": "sidecar", "rayfit.dev/scaled-by": "sidecar/1-2"});
-    let text = status("sidecar", sidecar).await;
+    let kubeconfig_of_sidecar = kubeconfig(api_server(&sidecar), file("sidecar")).await;
+    let text = status(&kubeconfig_of_sidecar).await;
     assert!(!text.contains("about to leave"), "{text}");
     let why = "the head's container scales it, by the annotation rayfit.dev/settings";
     assert!(text.contains(why), "{text}");
+}
+
+/// Reads up to and with `end`.
+async fn read_until(stream: &mut TcpStream, end: &[u8]) -> Vec<u8> {
+    let mut read = Vec::new();
+    while !read.ends_with(end) {
+        read.push(stream.read_u8().await.unwrap());
+    }
+    read
+}
+
+/// Answers one client of an HTTP proxy as one that wants a password does.
+async fn tunnel(stream: &mut TcpStream) {
+    let asked = String::from_utf8(read_until(stream, b"\r\n\r\n").await).unwrap();
+    assert!(asked.starts_with("CONNECT api.test:80 "), "{asked}");
+    let is_password = |line: &str| {
+        let header = line.split_once(": Basic ");
+        header.is_some_and(|(name, password)| {
+            name.eq_ignore_ascii_case("proxy-authorization") && password == "am86cEBzcw=="
+        })
+    };
+    assert!(asked.lines().any(is_password), "{asked}");
+    let agreed = b"HTTP/1.1 200 OK\r\n\r\n";
+    stream.write_all(agreed).await.unwrap();
+}
+
+/// Answers one client of a SOCKS proxy (RFC 1928) that names the host and wants no password.
+async fn socks(stream: &mut TcpStream) {
+    let mut greeting = [0; 3];
+    stream.read_exact(&mut greeting).await.unwrap();
+    stream.write_all(&[5, 0]).await.unwrap();
+    read_until(stream, b"api.test\0\x50").await;
+    let agreed = [5, 0, 0, 1, 0, 0, 0, 0, 0, 0];
+    stream.write_all(&agreed).await.unwrap();
+}
+
+/// A proxy, by which alone the name `api.test` leads anywhere.
+async fn proxy(scheme: &'static str, to: SocketAddr) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    tokio::spawn(async move {
+        loop {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            tokio::spawn(async move {
+                match scheme {
+                    "socks5" => socks(&mut stream).await,
+                    _ => tunnel(&mut stream).await,
+                }
+                let mut target = TcpStream::connect(to).await.unwrap();
+                // Who closes first, and how, is not what is tried.
+                let _ = copy_bidirectional(&mut stream, &mut target).await;
+            });
+        }
+    });
+    address
+}
+
+#[tokio::test]
+async fn an_api_server_behind_a_proxy_is_reached() {
+    let annotations = json!({"rayfit.dev/reconcile": "central"});
+    let to = served(api_server(&annotations)).await;
+    for (scheme, password) in [("http", "jo:p%40ss@"), ("socks5", "")] {
+        let proxy = proxy(scheme, to).await;
+        let cluster = json!({"server": "http://api.test:80", "proxy-url": format!("{scheme}://{password}{proxy}")});
+        let text = status(&kubeconfig_of(&cluster, file(scheme))).await;
+        assert!(text.contains("pod w of group cpu"), "{text}");
+    }
 }

@@ -6,6 +6,7 @@
 
 mod ask_times;
 mod awaiting;
+mod bytes;
 pub mod kept;
 mod key;
 pub mod pod_events;

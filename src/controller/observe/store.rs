@@ -4,6 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use super::awaiting::Awaiting;
+use super::bytes::ClusterBytes;
 use super::kept::{KeptObject, StoredKind, mode_of};
 use super::key::Key;
 use super::texts::ClusterTexts;
@@ -57,18 +58,13 @@ impl PodEntry {
     }
 }
 
-/// The most that is kept of all RayClusters of one namespace, in bytes: an eighth of the controller's memory, and sixty
-/// times what a hundred RayClusters of ten groups take. Without it, a namespace with many large RayClusters ends the
-/// controller, for everybody and again after each restart.
-const SHARE: usize = 64 << 20;
-
 /// All objects that were seen.
 #[derive(Default)]
 pub struct Store {
     pub(super) clusters: HashMap<Key, ClusterEntry>,
     pub(super) pods: HashMap<Key, PodEntry>,
-    /// The bytes of the texts in `clusters`, by namespace.
-    cluster_bytes: HashMap<DnsName, usize>,
+    /// The bytes of the texts in `clusters`.
+    cluster_bytes: ClusterBytes,
     by_cluster: HashMap<Key, BTreeSet<DnsName>>,
     by_node: HashMap<Arc<str>, BTreeSet<Key>>,
     nodes: HashMap<Arc<str>, Arc<[u8]>>,
@@ -144,16 +140,17 @@ impl Store {
         let key = Key::of(&kept.meta)?;
         let annotation = |name: &str| kept.meta.annotations.as_ref()?.get(name);
         let mode = mode_of(annotation(reconcile::ANNOTATION).map(String::as_str));
-        let others = self.cluster_bytes.get(&key.namespace).copied().unwrap_or(0)
-            - self.clusters.get(&key).map_or(0, |known| known.json.len());
-        let has_share = others + kept.json.len() <= SHARE;
-        let is_kept = !kept.json.is_empty() && has_share;
-        if mode.is_ours() && !is_kept {
-            let reason = if has_share {
-                "its labels and annotations have more than 64 KiB, or what Rayfit reads of it more than 512 KiB"
-            } else {
-                "what Rayfit reads of the RayClusters in its namespace has more than 64 MiB: divide them among several namespaces"
-            };
+        let replaced = self.clusters.get(&key).map_or(0, |known| known.json.len());
+        let bytes = (replaced, kept.json.len());
+        let refusal = match self.cluster_bytes.check(&key.namespace, bytes) {
+            Ok(()) if kept.json.is_empty() => Some(
+                "its labels and annotations have more than 64 KiB, or what Rayfit reads of it more than 512 KiB",
+            ),
+            Ok(()) => None,
+            Err(reason) => Some(reason),
+        };
+        let is_kept = refusal.is_none();
+        if let Some(reason) = refusal.filter(|_| mode.is_ours()) {
             tracing::warn!(cluster = %key, "not scaled: {reason}");
         }
         let entry = ClusterEntry {
@@ -184,8 +181,8 @@ impl Store {
         if self.gone.hold(&entry.uid, &entry.version) {
             return None;
         }
-        self.cluster_bytes
-            .insert(key.namespace.clone(), others + entry.json.len());
+        let bytes = (replaced, entry.json.len());
+        self.cluster_bytes.replace(&key.namespace, bytes);
         self.clusters.insert(key.clone(), entry);
         Some(key)
     }
@@ -203,13 +200,8 @@ impl Store {
             return None;
         }
         let entry = self.clusters.remove(key)?;
-        if let Some(bytes) = self.cluster_bytes.get_mut(&key.namespace) {
-            *bytes -= entry.json.len();
-            // Namespaces come and go under new names.
-            if *bytes == 0 {
-                self.cluster_bytes.remove(&key.namespace);
-            }
-        }
+        let bytes = (entry.json.len(), 0);
+        self.cluster_bytes.replace(&key.namespace, bytes);
         if let Some(version) = version {
             self.gone.put(entry.uid, version);
         }

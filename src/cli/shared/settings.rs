@@ -79,7 +79,7 @@ pub(in crate::cli) fn rule_and_mode(
         .split_once('=')
         .ok_or("write a rule and a mode, like RF213=off")?;
     let id: RuleId = rule.trim().parse()?;
-    rules::find(id).ok_or_else(|| crate::rule_id::NoSuchRule(rule.to_owned()))?;
+    rules::find(id).ok_or_else(|| RuleId::unknown(rule))?;
     Ok((id, mode.trim().parse()?))
 }
 

@@ -4,10 +4,11 @@
 use serde_json::Value;
 
 use crate::controller::observe::Key;
-use crate::dns_name::{DnsName, NotADnsName};
+use crate::dns_name::DnsName;
 use crate::gcs::{Address, DEFAULT_PORT};
 use crate::snapshot::pod::Pod;
 use crate::snapshot::{OwnPods, leading_head};
+use crate::text::Misread;
 
 /// The head of a cluster: the GCS's address, and the Secrets with the credentials that it requires.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,7 +45,7 @@ pub enum NoHead {
         /// The head pod.
         pod: String,
         /// The fault of the name.
-        fault: NotADnsName,
+        fault: Misread,
     },
 }
 

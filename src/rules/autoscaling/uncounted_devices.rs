@@ -6,8 +6,7 @@ use crate::ray::{Container, Group, ReconcileMode};
 use crate::rules::shared::has_claims;
 use crate::rules::{Cel, Finding, Mode, OwnMode, Rule, RuleId, RulePage, Subject};
 
-/// RF236
-pub static RULE: Rule = Rule {
+pub(crate) static RULE: Rule = Rule {
     id: RuleId(236),
     name: "uncounted-devices",
     mode: OwnMode::ByCase(

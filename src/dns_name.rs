@@ -7,7 +7,7 @@ use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
 
-use crate::text::shown_text;
+use crate::text::{Misread, shown_text};
 
 /// The longest name.
 const LONGEST: usize = 253;
@@ -16,24 +16,21 @@ const LONGEST: usize = 253;
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct DnsName(Arc<str>);
 
-/// A text that is no DNS subdomain.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "{} is not a name that an object can have: write lower-case letters, digits, dashes and dots, at most {LONGEST}, \
-     with a letter or digit at both ends and beside each dot",
-    shown_text(.0)
-)]
-pub struct NotADnsName(String);
-
 impl DnsName {
     /// Reads a name.
     ///
     /// # Errors
     ///
     /// No object can have it.
-    pub fn parse(text: &str) -> Result<Self, NotADnsName> {
+    pub fn parse(text: &str) -> Result<Self, Misread> {
         let is_name = text.len() <= LONGEST && text.split('.').all(is_part);
-        let no_name = || NotADnsName(text.to_owned());
+        let no_name = || {
+            let text = shown_text(text);
+            Misread(format!(
+                "{text} is not a name that an object can have: write lower-case letters, digits, dashes and dots, at \
+                 most {LONGEST}, with a letter or digit at both ends and beside each dot"
+            ))
+        };
         is_name.then(|| Self(text.into())).ok_or_else(no_name)
     }
 }
@@ -76,7 +73,7 @@ impl Key {
     /// # Errors
     ///
     /// No object can have one of them.
-    pub fn new(namespace: &str, name: &str) -> Result<Self, NotADnsName> {
+    pub fn new(namespace: &str, name: &str) -> Result<Self, Misread> {
         Ok(Self {
             namespace: DnsName::parse(namespace)?,
             name: DnsName::parse(name)?,

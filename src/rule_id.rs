@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::text::Misread;
+
 /// The stable number of a rule or default: never reused, never renumbered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RuleId(pub u16);
@@ -12,19 +14,23 @@ impl fmt::Display for RuleId {
     }
 }
 
-/// A text that is not the number of a rule.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("\"{0}\" is not a rule: rules are written like RF105 (`rayfit rules` lists them)")]
-pub struct NoSuchRule(pub String);
+impl RuleId {
+    /// The error of a text that is not the number of a rule.
+    pub(crate) fn unknown(text: &str) -> Misread {
+        Misread(format!(
+            "\"{text}\" is not a rule: rules are written like RF105 (`rayfit rules` lists them)"
+        ))
+    }
+}
 
 impl std::str::FromStr for RuleId {
-    type Err = NoSuchRule;
+    type Err = Misread;
 
-    fn from_str(text: &str) -> Result<Self, NoSuchRule> {
+    fn from_str(text: &str) -> Result<Self, Misread> {
         let number = text.strip_prefix("RF").or_else(|| text.strip_prefix("rf"));
         match number.filter(|digits| digits.len() == 3).map(str::parse) {
             Some(Ok(number)) => Ok(Self(number)),
-            _ => Err(NoSuchRule(text.to_owned())),
+            _ => Err(Self::unknown(text)),
         }
     }
 }

@@ -73,6 +73,11 @@ pub fn nearest<'a>(typo: &str, candidates: impl IntoIterator<Item = &'a str>) ->
         .map(|(_, candidate)| candidate)
 }
 
+/// The error of a text that is not what it should be: a sentence with what to write instead.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct Misread(pub String);
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -8,8 +8,7 @@ use crate::policy::Settings;
 use crate::ray::{Container, Group, Kind, RayObject, text_at};
 use crate::rule_page::RulePage;
 
-/// DF03
-pub static DEFAULT: DefaultRule = DefaultRule {
+pub(crate) static DEFAULT: DefaultRule = DefaultRule {
     id: DefaultId(3),
     name: "autoscaler-version",
     summary: "`autoscalerOptions.version: v2` where something in the object needs it",

@@ -11,8 +11,7 @@ use crate::rule_page::RulePage;
 /// Seconds for which a new worker may drain, so that a task of most of a minute ends in it.
 const DRAIN_S: i64 = 50;
 
-/// DF10
-pub static DEFAULT: DefaultRule = DefaultRule {
+pub(crate) static DEFAULT: DefaultRule = DefaultRule {
     id: DefaultId(10),
     name: "graceful-end",
     summary: "workers have 60 s to end, of which Ray drains 50",

@@ -8,8 +8,7 @@ use crate::ray::group::HEAD_NAME;
 use crate::ray::{Group, RayObject};
 use crate::rule_page::RulePage;
 
-/// DF08
-pub static DEFAULT: DefaultRule = DefaultRule {
+pub(crate) static DEFAULT: DefaultRule = DefaultRule {
     id: DefaultId(8),
     name: "head-takes-no-work",
     summary: "`num-cpus: \"0\"` on the head, only where a policy asks for it",

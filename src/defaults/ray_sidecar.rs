@@ -9,8 +9,7 @@ use crate::policy::resource::Amount;
 use crate::ray::{Cluster, RayObject, since};
 use crate::rule_page::RulePage;
 
-/// DF04
-pub static DEFAULT: DefaultRule = DefaultRule {
+pub(crate) static DEFAULT: DefaultRule = DefaultRule {
     id: DefaultId(4),
     name: "ray-sidecar",
     summary: "pull policy and resources of Ray's autoscaler container, as KubeRay would choose them",

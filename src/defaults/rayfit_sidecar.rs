@@ -9,8 +9,7 @@ use crate::policy::Settings;
 use crate::ray::RayObject;
 use crate::rule_page::RulePage;
 
-/// DF06
-pub static DEFAULT: DefaultRule = DefaultRule {
+pub(crate) static DEFAULT: DefaultRule = DefaultRule {
     id: DefaultId(6),
     name: "rayfit-sidecar",
     summary: "Rayfit's image and small resources where Rayfit scales the cluster",
@@ -21,6 +20,9 @@ pub static DEFAULT: DefaultRule = DefaultRule {
 };
 
 fn apply(draft: &mut DefaultsDraft<'_>) {
+    let is_ours = |object: &RayObject<'_>, _: &Settings| {
+        autoscaled(object).is_some() && object.reconcile_mode().is_ours()
+    };
     let image = draft.settings.image();
     draft.option(DefaultId(6), "image", is_ours, || json!(image));
     let size = draft.settings.defaults.rayfit_container.as_ref();
@@ -30,8 +32,4 @@ fn apply(draft: &mut DefaultsDraft<'_>) {
     draft.option(DefaultId(6), "resources", is_ours, || {
         resources(amounts, ["50m", "64Mi"])
     });
-}
-
-fn is_ours(object: &RayObject<'_>, _: &Settings) -> bool {
-    autoscaled(object).is_some() && object.reconcile_mode().is_ours()
 }

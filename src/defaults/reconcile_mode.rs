@@ -8,8 +8,7 @@ use crate::path::FieldPath;
 use crate::ray::{Kind, RayObject, reconcile};
 use crate::rule_page::RulePage;
 
-/// DF07
-pub static DEFAULT: DefaultRule = DefaultRule {
+pub(crate) static DEFAULT: DefaultRule = DefaultRule {
     id: DefaultId(7),
     name: "reconcile-mode",
     summary: "`rayfit.dev/reconcile`, only where a policy sets it",

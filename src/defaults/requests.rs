@@ -8,8 +8,7 @@ use crate::quantity::Quantity;
 use crate::ray::{Fields, object_at};
 use crate::rule_page::RulePage;
 
-/// DF01
-pub static DEFAULT: DefaultRule = DefaultRule {
+pub(crate) static DEFAULT: DefaultRule = DefaultRule {
     id: DefaultId(1),
     name: "ippr-requests",
     summary: "missing CPU and memory requests of a group that grows in place: its limits",

@@ -6,8 +6,7 @@ use super::{DefaultId, DefaultRule, DefaultsDraft, Origin};
 use crate::ray::Container;
 use crate::rule_page::RulePage;
 
-/// DF02
-pub static DEFAULT: DefaultRule = DefaultRule {
+pub(crate) static DEFAULT: DefaultRule = DefaultRule {
     id: DefaultId(2),
     name: "ippr-resize-policy",
     summary: "`resizePolicy: NotRequired` for CPU and memory of a group that grows in place",

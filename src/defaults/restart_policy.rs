@@ -9,8 +9,7 @@ use crate::policy::Settings;
 use crate::ray::{AutoscalerVersion, Cluster, RayObject};
 use crate::rule_page::RulePage;
 
-/// DF11
-pub static DEFAULT: DefaultRule = DefaultRule {
+pub(crate) static DEFAULT: DefaultRule = DefaultRule {
     id: DefaultId(11),
     name: "worker-restart-policy",
     summary: "`restartPolicy: Never` for workers of a cluster with autoscaling",

@@ -8,8 +8,7 @@ use crate::policy::Settings;
 use crate::ray::RayObject;
 use crate::rule_page::RulePage;
 
-/// DF05
-pub static DEFAULT: DefaultRule = DefaultRule {
+pub(crate) static DEFAULT: DefaultRule = DefaultRule {
     id: DefaultId(5),
     name: "scaling-speed",
     summary: "`idleTimeoutSeconds: 60` and `upscalingMode: Default`",

@@ -18,8 +18,7 @@ const FIRST_DELAY: &str = "RAY_worker_cap_initial_backoff_delay_ms";
 /// Turns that waiting off altogether.
 const DELAYS: &str = "RAY_worker_cap_enabled";
 
-/// DF09
-pub static DEFAULT: DefaultRule = DefaultRule {
+pub(crate) static DEFAULT: DefaultRule = DefaultRule {
     id: DefaultId(9),
     name: "ippr-worker-start",
     summary: "raylets of a group that grows in place use their new CPUs at once",

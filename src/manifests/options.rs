@@ -285,12 +285,13 @@ fn is_cidr(text: &str) -> bool {
 mod tests {
     use super::*;
 
+    type Change = fn(&mut ManifestOptions);
+
     #[test]
     fn refuses_what_cannot_work() {
-        let changed =
-            |change: fn(&mut ManifestOptions)| ManifestOptions::default().with(change).check();
+        let changed = |change: Change| ManifestOptions::default().with(change).check();
         assert_eq!(changed(|_| ()), Ok(()));
-        let cases: [(fn(&mut ManifestOptions), &str); 9] = [
+        let cases: [(Change, &str); 9] = [
             (
                 |o| o.namespace = "Ray".into(),
                 "\"Ray\" is not a namespace name",

@@ -49,6 +49,7 @@ pub fn html(judged: &[AuditedObject], title: &str) -> String {
             if of_rule.peek().is_none() {
                 continue;
             }
+            // Names and messages are of objects that anybody may write.
             let object = escaped(&judged.object.to_string());
             let _ = write!(out, "<details><summary>{object}</summary><ul>");
             for finding in of_rule {

@@ -36,6 +36,7 @@ impl Exemption {
 
     /// Covers `object`.
     pub fn covers(&self, object: &RayObject<'_>) -> bool {
+        // A manifest may leave the namespace out.
         let namespace = object.namespace().unwrap_or(DEFAULT_NAMESPACE);
         let fits = |pattern: &Option<String>, text: &str| {
             pattern

@@ -21,7 +21,7 @@ pub mod settings;
 pub use compiled::Policy;
 pub use effective::EffectivePolicy;
 pub use exemption::Exemption;
-pub use mode::{Mode, NoSuchMode};
+pub use mode::Mode;
 pub use modes::{DecidedBy, Modes, Ruling};
 pub use policies::Policies;
 pub use resource::{Limit, Limits};

@@ -5,6 +5,8 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::text::Misread;
+
 /// The consequence of a finding. Modes are ordered from the mildest to the strictest.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize, Serialize, JsonSchema,
@@ -38,18 +40,17 @@ impl fmt::Display for Mode {
     }
 }
 
-/// A text that is not a mode.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("\"{0}\" is not a mode: write off, audit, warn or enforce")]
-pub struct NoSuchMode(pub String);
-
 impl std::str::FromStr for Mode {
-    type Err = NoSuchMode;
+    type Err = Misread;
 
-    fn from_str(text: &str) -> Result<Self, NoSuchMode> {
-        [Self::Off, Self::Audit, Self::Warn, Self::Enforce]
-            .into_iter()
-            .find(|mode| mode.name().eq_ignore_ascii_case(text))
-            .ok_or_else(|| NoSuchMode(text.to_owned()))
+    fn from_str(text: &str) -> Result<Self, Misread> {
+        let mut modes = [Self::Off, Self::Audit, Self::Warn, Self::Enforce].into_iter();
+        // Policies write Enforce, and flags enforce.
+        let mode = modes.find(|mode| mode.name().eq_ignore_ascii_case(text));
+        mode.ok_or_else(|| {
+            Misread(format!(
+                "\"{text}\" is not a mode: write off, audit, warn or enforce"
+            ))
+        })
     }
 }

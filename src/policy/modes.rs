@@ -168,6 +168,7 @@ impl Modes {
     /// Enforces a limit of the policy at position `rank`, unless this or an earlier policy set a
     /// mode.
     pub(crate) fn enforce_limit(&mut self, rank: usize, policy: &Arc<str>, rule: RuleId) {
+        // As in `take`, an earlier ceiling leaves nothing to decide.
         if self.ceiling.is_none() {
             self.rules.entry(rule).or_insert(Setting {
                 mode: Mode::Enforce,

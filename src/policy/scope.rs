@@ -19,6 +19,8 @@ impl Match {
         let namespace = object.namespace().unwrap_or(DEFAULT_NAMESPACE);
         let selector = self.namespace_selector.iter();
         let mut keys = selector.flat_map(ScopeSelector::keys);
+        // The API server gives every namespace this label with its own name, so it is known before the watch delivers
+        // any.
         keys.any(|key| key != NAMESPACE_NAME)
             && facts.lacks_namespace(namespace)
             && self.has_kind(object.kind)

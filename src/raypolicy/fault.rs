@@ -83,6 +83,7 @@ pub(crate) fn amount(
 ) -> Option<Quantity> {
     let parsed = Quantity::from_json(&written?.0).map_err(|error| error.to_string());
     let parsed = parsed.and_then(|amount| {
+        // Kubernetes can read a negative quantity, but neither a limit nor room can be one.
         if amount.is_negative() {
             return Err("is negative; write 0 or more".to_owned());
         }

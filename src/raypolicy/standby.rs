@@ -50,6 +50,7 @@ pub(crate) fn schedules(
     let mut read = Vec::new();
     for (index, one) in list.iter().enumerate().take(MOST) {
         let place = format!("{place}[{index}]");
+        // Reasons name schedules, so two of one name could not be told apart.
         if !names.insert(one.name.as_str()) {
             let problem = format!(
                 "there is another schedule {:?}: give it its own name",
@@ -142,6 +143,7 @@ fn scheduled(
 ) -> Option<ScheduledStandby> {
     let fits =
         |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == '-';
+    // It becomes a part of the reasons of plans and Events.
     let name = Some(written.name.clone())
         .filter(|name| (1..=LONGEST_NAME).contains(&name.len()) && name.chars().all(fits))
         .filter(|name| !name.starts_with('-') && !name.ends_with('-'));

@@ -13,6 +13,7 @@ use crate::text::nearest;
 /// The keys of `spec` in `object` that were not read into `policy`.
 pub fn unknown(object: &Value, policy: &RayPolicy) -> Vec<PolicyFault> {
     let mut faults = Vec::new();
+    // Serde leaves out what it does not know, so writing the policy again shows what was read.
     let recognized = serde_json::to_value(&policy.spec).unwrap_or_default();
     if let Some(spec) = object.get("spec") {
         compare("spec", spec, &recognized, &mut faults);

@@ -136,6 +136,7 @@ impl SchemaType {
         let words = rest.split_ascii_whitespace();
         match word {
             "string" => Self::Text(words.collect()),
+            // KubeRay's CRDs bound few numbers; a field without a bound has no number on its line.
             "integer" | "int32" => Self::Integer {
                 least: rest.parse().ok(),
                 is_short: word == "int32",

@@ -69,6 +69,7 @@ fn entry(
         else {
             return None;
         };
+        // Of entries and merges the last one decides, so a merge is searched where it is met.
         if *scalar == Scalar::Merge {
             return merged(tree, tree::node(tree, *value)?, step);
         }

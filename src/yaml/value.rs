@@ -74,6 +74,7 @@ impl Expander<'_> {
         if self.inside.is_empty() {
             return Ok(());
         }
+        // A text of a few lines can expand to billions of values, each line repeating the one above several times.
         self.aliased += 1;
         if let NodeContent::Scalar(Scalar::Text(text)) = &node.content {
             self.copied += text.len();

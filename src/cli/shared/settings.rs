@@ -80,7 +80,7 @@ pub(in crate::cli) fn rule_and_mode(
         .ok_or("write a rule and a mode, like RF213=off")?;
     let id: RuleId = rule.trim().parse()?;
     // A mode for a rule that does not exist would change nothing, and nobody would notice.
-    rules::find(id).ok_or_else(|| crate::rule_id::NoSuchRule(rule.to_owned()))?;
+    rules::find(id).ok_or_else(|| RuleId::unknown(rule))?;
     Ok((id, mode.trim().parse()?))
 }
 

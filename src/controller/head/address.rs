@@ -4,11 +4,12 @@
 use serde_json::Value;
 
 use crate::controller::observe::Key;
-use crate::dns_name::{DnsName, NotADnsName};
+use crate::dns_name::DnsName;
 use crate::gcs::{Address, DEFAULT_PORT};
 use crate::reconcile::{Blind, HeadPod};
 use crate::snapshot::pod::Pod;
 use crate::snapshot::{OwnPods, leading_head};
+use crate::text::Misread;
 
 /// The head of a cluster: the GCS's address, and the Secrets with the credentials that it requires.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -53,6 +53,7 @@ macro_rules! limits {
 
             /// Takes those limits of `others` that are not set yet, and with `or_less` also those that allow less.
             pub fn take(&mut self, others: &Self, or_less: bool) {
+                // Of equal limits the first stays, whose policy messages name.
                 $(if let Some(other) = &others.$field
                     && (self.$field.as_ref()).is_none_or(|limit| or_less && other.most < limit.most)
                 {

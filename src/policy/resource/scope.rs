@@ -21,6 +21,7 @@ pub struct Match {
 
     /// Names of objects; * stands for any text.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    // No object has a longer name than 253 characters.
     #[schemars(length(max = 100), inner(length(min = 1, max = 253)))]
     pub names: Vec<String>,
 
@@ -57,6 +58,7 @@ pub struct ScopeSelector {
 #[serde(rename_all = "camelCase")]
 pub struct LabelExpression {
     /// The label.
+    // A DNS subdomain of 253 characters, a slash, and a name of 63.
     #[schemars(length(min = 1, max = 317))]
     pub key: String,
 

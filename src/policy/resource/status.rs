@@ -31,6 +31,7 @@ pub struct RayPolicyStatus {
     /// Ready: the policy could be read. `ExemptionsEnded`: some exemptions have ended.
     /// `FailClosed`: Ray objects are refused while no webhook answers.
     #[serde(skip_serializing_if = "Vec::is_empty")]
+    // A map by type, so that server-side apply by others leaves these conditions alone.
     #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["type"]))]
     pub conditions: Vec<Condition>,
 }

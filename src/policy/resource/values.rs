@@ -15,6 +15,7 @@ settings! {
         pub ray_container: in ContainerSize,
 
         /// autoscalerOptions.idleTimeoutSeconds (DF05).
+        // The field of a RayCluster has 32 bits.
         #[schemars(range(min = 0, max = 2_147_483_647))]
         pub idle_timeout_seconds: i64,
 

@@ -8,8 +8,7 @@ use crate::ray::{Fields, Group, Resource, object_at};
 use crate::rules::shared::{init_containers, meant, plain};
 use crate::rules::{Cel, Finding, Mode, OwnMode, Rule, RuleId, RulePage, Subject};
 
-/// RF234
-pub static RULE: Rule = Rule {
+pub(crate) static RULE: Rule = Rule {
     id: RuleId(234),
     name: "container-resources",
     mode: OwnMode::ByCase(

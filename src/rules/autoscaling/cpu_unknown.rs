@@ -4,8 +4,7 @@ use crate::ray::{Fields, node_resources, object_at};
 use crate::rules::{Cel, Check, Each, Finding, Mode, OwnMode, Rule, RuleId, RulePage, Subject};
 use crate::text::shown;
 
-/// RF203
-pub static RULE: Rule = Rule {
+pub(crate) static RULE: Rule = Rule {
     id: RuleId(203),
     name: "cpu-unknown",
     mode: OwnMode::Always(Mode::Enforce),

@@ -5,8 +5,7 @@ use crate::ray::Kind;
 use crate::rules::{Cel, Check, Each, Finding, Mode, OwnMode, Rule, RuleId, RulePage, Subject};
 use crate::text::shown_text;
 
-/// RF233
-pub static RULE: Rule = Rule {
+pub(crate) static RULE: Rule = Rule {
     id: RuleId(233),
     name: "gang-scheduling",
     mode: OwnMode::Always(Mode::Warn),

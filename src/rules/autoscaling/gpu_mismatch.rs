@@ -6,8 +6,7 @@ use crate::rules::shared::has_claims;
 use crate::rules::{Cel, Check, Each, Finding, Mode, OwnMode, Rule, RuleId, RulePage, Subject};
 use crate::text::shown;
 
-/// RF215
-pub static RULE: Rule = Rule {
+pub(crate) static RULE: Rule = Rule {
     id: RuleId(215),
     name: "gpu-mismatch",
     mode: OwnMode::Always(Mode::Warn),

@@ -6,8 +6,7 @@ use crate::ray::{Cluster, Group, since};
 use crate::rules::{Cel, Check, Each, Finding, Mode, OwnMode, Rule, RuleId, RulePage, Subject};
 use crate::text::shown_text;
 
-/// RF232
-pub static RULE: Rule = Rule {
+pub(crate) static RULE: Rule = Rule {
     id: RuleId(232),
     name: "graceful-end",
     mode: OwnMode::Always(Mode::Warn),

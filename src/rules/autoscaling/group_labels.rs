@@ -6,8 +6,7 @@ use crate::ray::{label, object_at};
 use crate::rules::{Cel, Check, Each, Finding, Mode, OwnMode, Rule, RuleId, RulePage, Subject};
 use crate::text::{shown, shown_text};
 
-/// RF222
-pub static RULE: Rule = Rule {
+pub(crate) static RULE: Rule = Rule {
     id: RuleId(222),
     name: "group-labels",
     mode: OwnMode::Always(Mode::Enforce),

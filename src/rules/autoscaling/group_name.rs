@@ -7,8 +7,7 @@ use crate::ray::{Kind, RayObject, label};
 use crate::rules::{Cel, Check, Each, Finding, Mode, OwnMode, Rule, RuleId, RulePage, Subject};
 use crate::text::shown_text;
 
-/// RF202
-pub static RULE: Rule = Rule {
+pub(crate) static RULE: Rule = Rule {
     id: RuleId(202),
     name: "group-name",
     mode: OwnMode::Always(Mode::Enforce),

@@ -6,8 +6,7 @@ use crate::quantity::Quantity;
 use crate::rules::{Cel, Check, Each, Finding, Mode, OwnMode, Rule, RuleId, RulePage, Subject};
 use crate::text::{shown, shown_text};
 
-/// RF227
-pub static RULE: Rule = Rule {
+pub(crate) static RULE: Rule = Rule {
     id: RuleId(227),
     name: "group-resources-quantity",
     mode: OwnMode::Always(Mode::Enforce),

@@ -3,8 +3,7 @@
 use crate::ray::is_true;
 use crate::rules::{Cel, Check, Each, Finding, Mode, OwnMode, Rule, RuleId, RulePage, Subject};
 
-/// RF212
-pub static RULE: Rule = Rule {
+pub(crate) static RULE: Rule = Rule {
     id: RuleId(212),
     name: "group-suspend",
     mode: OwnMode::Always(Mode::Enforce),

@@ -5,8 +5,7 @@ use crate::ray::start_params::start_integer;
 use crate::rules::{Cel, Check, Each, Finding, Mode, OwnMode, Rule, RuleId, RulePage, Subject};
 use crate::text::shown;
 
-/// RF214
-pub static RULE: Rule = Rule {
+pub(crate) static RULE: Rule = Rule {
     id: RuleId(214),
     name: "head-takes-work",
     mode: OwnMode::Always(Mode::Audit),

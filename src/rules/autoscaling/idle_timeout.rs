@@ -3,8 +3,7 @@
 use crate::rules::{Cel, Check, Each, Finding, Mode, OwnMode, Rule, RuleId, RulePage, Subject};
 use crate::text::shown;
 
-/// RF221
-pub static RULE: Rule = Rule {
+pub(crate) static RULE: Rule = Rule {
     id: RuleId(221),
     name: "idle-timeout",
     mode: OwnMode::Always(Mode::Enforce),

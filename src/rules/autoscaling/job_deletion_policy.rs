@@ -3,8 +3,7 @@
 use crate::ray::{list_at, object_at, text_at};
 use crate::rules::{Cel, Check, Each, Finding, Mode, OwnMode, Rule, RuleId, RulePage, Subject};
 
-/// RF220
-pub static RULE: Rule = Rule {
+pub(crate) static RULE: Rule = Rule {
     id: RuleId(220),
     name: "job-deletion-policy",
     mode: OwnMode::Always(Mode::Enforce),

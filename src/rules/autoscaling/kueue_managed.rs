@@ -5,8 +5,7 @@ use crate::ray::kueue::{ELASTIC, QUEUE};
 use crate::rules::{Cel, Check, Each, Finding, Mode, OwnMode, Rule, RuleId, RulePage, Subject};
 use crate::text::{shown, shown_text};
 
-/// RF219
-pub static RULE: Rule = Rule {
+pub(crate) static RULE: Rule = Rule {
     id: RuleId(219),
     name: "kueue-managed",
     mode: OwnMode::Always(Mode::Warn),

@@ -3,8 +3,7 @@
 use crate::rules::{Cel, Check, Each, Finding, Mode, OwnMode, Rule, RuleId, RulePage, Subject};
 use crate::text::shown;
 
-/// RF207
-pub static RULE: Rule = Rule {
+pub(crate) static RULE: Rule = Rule {
     id: RuleId(207),
     name: "labels-in-start-params",
     mode: OwnMode::Always(Mode::Enforce),

@@ -3,8 +3,7 @@
 use crate::rules::{Cel, Check, Each, Finding, Mode, OwnMode, Rule, RuleId, RulePage, Subject};
 use serde_json::Value;
 
-/// RF213
-pub static RULE: Rule = Rule {
+pub(crate) static RULE: Rule = Rule {
     id: RuleId(213),
     name: "max-unbounded",
     mode: OwnMode::Always(Mode::Warn),

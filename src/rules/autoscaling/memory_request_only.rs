@@ -4,8 +4,7 @@ use crate::ray::{Fields, object_at};
 use crate::rules::shared::plain;
 use crate::rules::{Cel, Check, Each, Finding, Mode, OwnMode, Rule, RuleId, RulePage, Subject};
 
-/// RF216
-pub static RULE: Rule = Rule {
+pub(crate) static RULE: Rule = Rule {
     id: RuleId(216),
     name: "memory-request-only",
     mode: OwnMode::Always(Mode::Audit),

@@ -5,8 +5,7 @@ use crate::ray::{Kind, label};
 use crate::rules::{Cel, Check, Each, Finding, Mode, OwnMode, Rule, RuleId, RulePage, Subject};
 use crate::text::{shown, shown_text};
 
-/// RF224
-pub static RULE: Rule = Rule {
+pub(crate) static RULE: Rule = Rule {
     id: RuleId(224),
     name: "name-length",
     mode: OwnMode::Always(Mode::Enforce),

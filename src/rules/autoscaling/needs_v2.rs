@@ -5,8 +5,7 @@ use crate::rules::shared::priority;
 use crate::rules::{Cel, Check, Each, Finding, Mode, OwnMode, Rule, RuleId, RulePage, Subject};
 use crate::text::shown;
 
-/// RF210
-pub static RULE: Rule = Rule {
+pub(crate) static RULE: Rule = Rule {
     id: RuleId(210),
     name: "needs-v2",
     mode: OwnMode::Always(Mode::Enforce),

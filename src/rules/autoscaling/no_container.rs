@@ -6,8 +6,7 @@ use crate::path::FieldPath;
 use crate::ray::{Group, object_at};
 use crate::rules::{Cel, Check, Each, Finding, Mode, OwnMode, Rule, RuleId, RulePage, Subject};
 
-/// RF229
-pub static RULE: Rule = Rule {
+pub(crate) static RULE: Rule = Rule {
     id: RuleId(229),
     name: "no-container",
     mode: OwnMode::Always(Mode::Enforce),

@@ -5,8 +5,7 @@ use serde_json::Value;
 use crate::path::FieldPath;
 use crate::rules::{Cel, Check, Each, Finding, Mode, OwnMode, Rule, RuleId, RulePage, Subject};
 
-/// RF230
-pub static RULE: Rule = Rule {
+pub(crate) static RULE: Rule = Rule {
     id: RuleId(230),
     name: "no-spec",
     mode: OwnMode::Always(Mode::Enforce),

@@ -5,8 +5,7 @@ use serde_json::Value;
 use crate::ray::Kind;
 use crate::rules::{Cel, Check, Each, Finding, Mode, OwnMode, Rule, RuleId, RulePage, Subject};
 
-/// RF226
-pub static RULE: Rule = Rule {
+pub(crate) static RULE: Rule = Rule {
     id: RuleId(226),
     name: "no-worker-groups",
     mode: OwnMode::ByCase("Enforce where Ray's own autoscaler runs, else Warn"),

@@ -4,8 +4,7 @@ use crate::ray::Container;
 use crate::rules::{Cel, Finding, Mode, OwnMode, Rule, RuleId, RulePage, Subject};
 use crate::text::shown_text;
 
-/// RF235
-pub static RULE: Rule = Rule {
+pub(crate) static RULE: Rule = Rule {
     id: RuleId(235),
     name: "ray-container",
     mode: OwnMode::Always(Mode::Warn),

@@ -3,8 +3,7 @@
 use crate::quantity::Quantity;
 use crate::rules::{Cel, Check, Each, Finding, Mode, OwnMode, Rule, RuleId, RulePage, Subject};
 
-/// RF201
-pub static RULE: Rule = Rule {
+pub(crate) static RULE: Rule = Rule {
     id: RuleId(201),
     name: "replica-bounds",
     mode: OwnMode::ByCase("Enforce; Warn where replicas is above maxReplicas"),

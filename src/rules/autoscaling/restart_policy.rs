@@ -4,8 +4,7 @@ use crate::ray::{AutoscalerVersion, since, text_at};
 use crate::rules::{Cel, Check, Each, Finding, Mode, OwnMode, Rule, RuleId, RulePage, Subject};
 use crate::text::shown_text;
 
-/// RF208
-pub static RULE: Rule = Rule {
+pub(crate) static RULE: Rule = Rule {
     id: RuleId(208),
     name: "restart-policy",
     mode: OwnMode::ByCase("Enforce where KubeRay refuses it, else Warn"),

@@ -8,8 +8,7 @@ use crate::ray::object_at;
 use crate::rules::shared::plain;
 use crate::rules::{Cel, Check, Each, Finding, Mode, OwnMode, Rule, RuleId, RulePage, Subject};
 
-/// RF217
-pub static RULE: Rule = Rule {
+pub(crate) static RULE: Rule = Rule {
     id: RuleId(217),
     name: "sidecar-resources",
     mode: OwnMode::ByCase(

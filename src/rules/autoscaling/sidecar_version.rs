@@ -4,8 +4,7 @@ use crate::ray::{Container, RayVersion, since};
 use crate::rules::{Cel, Check, Each, Finding, Mode, OwnMode, Rule, RuleId, RulePage, Subject};
 use crate::text::shown_text;
 
-/// RF218
-pub static RULE: Rule = Rule {
+pub(crate) static RULE: Rule = Rule {
     id: RuleId(218),
     name: "sidecar-version",
     mode: OwnMode::Always(Mode::Warn),

@@ -4,8 +4,7 @@ use crate::ray::{list_at, text_at};
 use crate::rules::{Cel, Check, Each, Finding, Mode, OwnMode, Rule, RuleId, RulePage, Subject};
 use crate::text::shown_text;
 
-/// RF211
-pub static RULE: Rule = Rule {
+pub(crate) static RULE: Rule = Rule {
     id: RuleId(211),
     name: "start-command-env",
     mode: OwnMode::Always(Mode::Enforce),

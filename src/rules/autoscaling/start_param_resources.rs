@@ -8,8 +8,7 @@ use crate::ray::start_params::{StartResourcesError, start_resources_object};
 use crate::rules::{Cel, Check, Each, Finding, Mode, OwnMode, Rule, RuleId, RulePage, Subject};
 use crate::text::{shown, shown_text};
 
-/// RF205
-pub static RULE: Rule = Rule {
+pub(crate) static RULE: Rule = Rule {
     id: RuleId(205),
     name: "start-param-resources",
     mode: OwnMode::ByCase(

@@ -5,8 +5,7 @@ use serde_json::Value;
 use crate::rules::{Cel, Finding, Mode, OwnMode, Rule, RuleId, RulePage, Subject};
 use crate::text::shown;
 
-/// RF225
-pub static RULE: Rule = Rule {
+pub(crate) static RULE: Rule = Rule {
     id: RuleId(225),
     name: "start-param-type",
     mode: OwnMode::Always(Mode::Enforce),

@@ -5,8 +5,7 @@ use crate::ray::node_resources::{NodeResources, ResourceError, tpu};
 use crate::rules::{Cel, Check, Each, Finding, Mode, OwnMode, Rule, RuleId, RulePage, Subject};
 use crate::text::shown_text;
 
-/// RF231
-pub static RULE: Rule = Rule {
+pub(crate) static RULE: Rule = Rule {
     id: RuleId(231),
     name: "tpu-topology",
     mode: OwnMode::ByCase(

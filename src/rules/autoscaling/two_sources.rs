@@ -6,8 +6,7 @@ use crate::ray::start_params::start_integer;
 use crate::rules::{Cel, Check, Each, Finding, Mode, OwnMode, Rule, RuleId, RulePage, Subject};
 use crate::text::shown;
 
-/// RF206
-pub static RULE: Rule = Rule {
+pub(crate) static RULE: Rule = Rule {
     id: RuleId(206),
     name: "two-sources",
     mode: OwnMode::Always(Mode::Enforce),

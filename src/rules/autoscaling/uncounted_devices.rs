@@ -6,8 +6,7 @@ use crate::ray::{Container, Group, ReconcileMode};
 use crate::rules::shared::has_claims;
 use crate::rules::{Cel, Finding, Mode, OwnMode, Rule, RuleId, RulePage, Subject};
 
-/// RF236
-pub static RULE: Rule = Rule {
+pub(crate) static RULE: Rule = Rule {
     id: RuleId(236),
     name: "uncounted-devices",
     mode: OwnMode::ByCase(
@@ -39,10 +38,9 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
             .filter(|(_, _, count)| *count > 0)
             .collect();
         // KubeRay tells Ray of these when it starts a node, which only Rayfit then counts.
-        let is_untold = |kind: DeviceKind| {
+        let untold = devices.iter().filter(|(kind, ..)| {
             by_ray || !matches!(kind, DeviceKind::NeuronCore | DeviceKind::Slice)
-        };
-        let untold = devices.iter().filter(|(kind, ..)| is_untold(*kind));
+        });
         let (neuron, gpus): (Vec<_>, Vec<_>) = untold
             .copied()
             .partition(|(kind, ..)| matches!(kind, DeviceKind::NeuronCore | DeviceKind::Neuron));
@@ -57,20 +55,7 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
         if let Some((kind, resource, count)) = neuron.first()
             && !names_neuron_cores(group)
         {
-            let (cores, note) = match kind {
-                DeviceKind::NeuronCore => (*count, ""),
-                _ => (
-                    count.saturating_mul(2),
-                    ", for chips with two cores each (Inferentia2, Trainium1)",
-                ),
-            };
-            let fix = if has_map {
-                format!("Write neuron_cores: \"{cores}\" in the group's resources{note}.")
-            } else {
-                format!(
-                    r#"Write resources: "'{{\"neuron_cores\": {cores}}}'" in rayStartParams{note}."#
-                )
-            };
+            let fix = write_cores(*kind, *count, has_map);
             findings.push(finding(resource, *count, "neuron_cores", fix));
         }
         if counts_gpus(group, &container) {
@@ -99,6 +84,22 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
             let problem = "are devices that Ray's autoscaler does not count";
             findings.push(RULE.finding(path, problem, fix).in_mode(Mode::Audit));
         }
+    }
+}
+
+/// The remedy for Neuron devices of that number, in a group with a map of resources or without.
+fn write_cores(kind: DeviceKind, count: i128, has_map: bool) -> String {
+    let (cores, note) = match kind {
+        DeviceKind::NeuronCore => (count, ""),
+        _ => (
+            count.saturating_mul(2),
+            ", for chips with two cores each (Inferentia2, Trainium1)",
+        ),
+    };
+    if has_map {
+        format!("Write neuron_cores: \"{cores}\" in the group's resources{note}.")
+    } else {
+        format!(r#"Write resources: "'{{\"neuron_cores\": {cores}}}'" in rayStartParams{note}."#)
     }
 }
 

@@ -6,8 +6,7 @@ use crate::ray::since::{GROUP_RESOURCES_AND_LABELS, SIZE_FROM_REQUESTS};
 use crate::ray::{RayVersion, ReconcileMode, object_at};
 use crate::rules::{Cel, Finding, Mode, OwnMode, Rule, RuleId, RulePage, Subject};
 
-/// RF237
-pub static RULE: Rule = Rule {
+pub(crate) static RULE: Rule = Rule {
     id: RuleId(237),
     name: "unread-fields",
     mode: OwnMode::Always(Mode::Warn),

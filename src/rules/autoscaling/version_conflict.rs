@@ -5,8 +5,7 @@ use crate::ray::{AutoscalerVersion, Group};
 use crate::rules::{Cel, Check, Each, Finding, Mode, OwnMode, Rule, RuleId, RulePage, Subject};
 use crate::text::{shown, shown_text};
 
-/// RF209
-pub static RULE: Rule = Rule {
+pub(crate) static RULE: Rule = Rule {
     id: RuleId(209),
     name: "version-conflict",
     mode: OwnMode::Always(Mode::Enforce),

@@ -5,8 +5,7 @@ use crate::ray::{Kind, is_true};
 use crate::rules::{Cel, Finding, Mode, OwnMode, Rule, RuleId, RulePage, Subject};
 use crate::text::shown;
 
-/// RF307
-pub static RULE: Rule = Rule {
+pub(crate) static RULE: Rule = Rule {
     id: RuleId(307),
     name: "edit-without-effect",
     mode: OwnMode::Always(Mode::Warn),

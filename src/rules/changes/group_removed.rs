@@ -4,8 +4,7 @@ use super::live_change::{LiveChange, pods};
 use crate::ray::ReconcileMode;
 use crate::rules::{Cel, Finding, Mode, OwnMode, Rule, RuleId, RulePage, Subject};
 
-/// RF302
-pub static RULE: Rule = Rule {
+pub(crate) static RULE: Rule = Rule {
     id: RuleId(302),
     name: "group-removed",
     mode: OwnMode::ByCase("Enforce where Ray's own autoscaler scales the cluster, otherwise Warn"),

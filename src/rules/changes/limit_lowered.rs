@@ -6,8 +6,7 @@ use crate::ray::Resource;
 use crate::rules::{Cel, Finding, Mode, OwnMode, Rule, RuleId, RulePage, Subject};
 use crate::text::shown_text;
 
-/// RF303
-pub static RULE: Rule = Rule {
+pub(crate) static RULE: Rule = Rule {
     id: RuleId(303),
     name: "resize-limit-lowered",
     mode: OwnMode::Always(Mode::Warn),

@@ -5,8 +5,7 @@ use crate::ray::ReconcileMode;
 use crate::rules::shared::hosts;
 use crate::rules::{Cel, Finding, Mode, OwnMode, Rule, RuleId, RulePage, Subject};
 
-/// RF301
-pub static RULE: Rule = Rule {
+pub(crate) static RULE: Rule = Rule {
     id: RuleId(301),
     name: "max-lowered",
     mode: OwnMode::Always(Mode::Warn),

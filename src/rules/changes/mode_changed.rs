@@ -5,8 +5,7 @@ use crate::ray::reconcile::ANNOTATION;
 use crate::ray::{RayObject, ReconcileMode};
 use crate::rules::{Cel, Check, Each, Finding, Mode, OwnMode, Rule, RuleId, RulePage, Subject};
 
-/// RF304
-pub static RULE: Rule = Rule {
+pub(crate) static RULE: Rule = Rule {
     id: RuleId(304),
     name: "mode-changed",
     mode: OwnMode::Always(Mode::Warn),

@@ -8,8 +8,7 @@ use crate::quantity::Quantity;
 use crate::ray::{Cluster, Fields, Group, object_at};
 use crate::rules::{Cel, Finding, Mode, OwnMode, Rule, RuleId, RulePage, Subject};
 
-/// RF306
-pub static RULE: Rule = Rule {
+pub(crate) static RULE: Rule = Rule {
     id: RuleId(306),
     name: "restarts-pods",
     mode: OwnMode::Always(Mode::Warn),

@@ -11,8 +11,7 @@ use crate::ray::{Group, RayObject, object_at, text_at};
 use crate::rules::{Cel, Finding, Mode, OwnMode, Rule, RuleId, RulePage, Subject};
 use crate::text::shown;
 
-/// RF305
-pub static RULE: Rule = Rule {
+pub(crate) static RULE: Rule = Rule {
     id: RuleId(305),
     name: "scaling-overwritten",
     mode: OwnMode::Always(Mode::Warn),

@@ -7,8 +7,7 @@ use crate::ray::{Kind, ReconcileMode};
 use crate::rules::{Cel, Check, Each, Finding, Mode, OwnMode, Rule, RuleId, RulePage, Subject};
 use crate::text::{nearest, shown, shown_text};
 
-/// RF402
-pub static RULE: Rule = Rule {
+pub(crate) static RULE: Rule = Rule {
     id: RuleId(402),
     name: "reconcile-invalid",
     mode: OwnMode::ByCase(

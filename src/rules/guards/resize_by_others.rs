@@ -6,8 +6,7 @@ use crate::ray::{Fields, list_at, object_at};
 use crate::rules::{Cel, Finding, Mode, OwnMode, Rule, RuleId, RulePage, Subject};
 use crate::text::shown_text;
 
-/// RF401
-pub static RULE: Rule = Rule {
+pub(crate) static RULE: Rule = Rule {
     id: RuleId(401),
     name: "resize-by-others",
     mode: OwnMode::Always(Mode::Warn),

@@ -7,8 +7,7 @@ use crate::rules::{
 };
 use crate::text::shown_text;
 
-/// RF112
-pub static RULE: Rule = Rule {
+pub(crate) static RULE: Rule = Rule {
     id: RuleId(112),
     name: "ippr-needs-v2",
     mode: OwnMode::Always(Mode::Enforce),

@@ -6,8 +6,7 @@ use crate::rules::{
 };
 use crate::text::shown;
 
-/// RF111
-pub static RULE: Rule = Rule {
+pub(crate) static RULE: Rule = Rule {
     id: RuleId(111),
     name: "ippr-autoscaling-off",
     mode: OwnMode::Always(Mode::Warn),

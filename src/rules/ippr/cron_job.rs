@@ -7,8 +7,7 @@ use crate::rules::{
     Cel, Check, Each, Finding, Mode, OwnMode, PLAIN, Rule, RuleId, RulePage, Subject,
 };
 
-/// RF116
-pub static RULE: Rule = Rule {
+pub(crate) static RULE: Rule = Rule {
     id: RuleId(116),
     name: "ippr-cron-job",
     mode: OwnMode::Always(Mode::Warn),

@@ -9,8 +9,7 @@ use crate::rules::{
 };
 use crate::text::shown;
 
-/// RF106
-pub static RULE: Rule = Rule {
+pub(crate) static RULE: Rule = Rule {
     id: RuleId(106),
     name: "ippr-group-resources",
     mode: OwnMode::Always(Mode::Enforce),

@@ -8,8 +8,7 @@ use crate::rules::{
 };
 use crate::text::shown_text;
 
-/// RF104
-pub static RULE: Rule = Rule {
+pub(crate) static RULE: Rule = Rule {
     id: RuleId(104),
     name: "ippr-limit-invalid",
     mode: OwnMode::Always(Mode::Enforce),

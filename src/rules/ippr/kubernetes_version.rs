@@ -5,8 +5,7 @@ use crate::path::FieldPath;
 use crate::ray::ippr::ANNOTATION;
 use crate::rules::{Cel, Finding, Mode, OwnMode, Rule, RuleId, RulePage, Subject};
 
-/// RF114
-pub static RULE: Rule = Rule {
+pub(crate) static RULE: Rule = Rule {
     id: RuleId(114),
     name: "ippr-kubernetes-version",
     mode: OwnMode::ByCase("Enforce below Kubernetes 1.33, Warn on 1.33 and 1.34"),

@@ -9,8 +9,7 @@ use crate::ray::{Cluster, Group, Resource};
 use crate::rules::{Cel, Finding, Mode, OwnMode, Rule, RuleId, RulePage, Subject};
 use crate::text::shown_text;
 
-/// RF115
-pub static RULE: Rule = Rule {
+pub(crate) static RULE: Rule = Rule {
     id: RuleId(115),
     name: "ippr-limit-above-nodes",
     mode: OwnMode::Always(Mode::Warn),

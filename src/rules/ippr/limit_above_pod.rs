@@ -4,8 +4,7 @@ use crate::ray::Resource;
 use crate::ray::pod_size::{PodLevelAmount, PodLevelBound};
 use crate::rules::{Cel, Finding, Mode, OwnMode, Rule, RuleId, RulePage, Subject};
 
-/// RF118
-pub static RULE: Rule = Rule {
+pub(crate) static RULE: Rule = Rule {
     id: RuleId(118),
     name: "ippr-limit-above-pod",
     mode: OwnMode::Always(Mode::Warn),

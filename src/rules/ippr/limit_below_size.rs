@@ -5,8 +5,7 @@ use crate::rules::{
     Cel, Check, Each, Finding, Mode, OwnMode, PLAIN, Rule, RuleId, RulePage, Subject,
 };
 
-/// RF109
-pub static RULE: Rule = Rule {
+pub(crate) static RULE: Rule = Rule {
     id: RuleId(109),
     name: "ippr-limit-below-size",
     mode: OwnMode::Always(Mode::Enforce),

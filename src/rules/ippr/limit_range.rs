@@ -7,8 +7,7 @@ use crate::ray::pod_size::BesideRay;
 use crate::rules::{Cel, Finding, Mode, OwnMode, Rule, RuleId, RulePage, Subject};
 use crate::text::shown_text;
 
-/// RF117
-pub static RULE: Rule = Rule {
+pub(crate) static RULE: Rule = Rule {
     id: RuleId(117),
     name: "ippr-limit-range",
     mode: OwnMode::Always(Mode::Warn),

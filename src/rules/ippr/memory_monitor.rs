@@ -5,8 +5,7 @@ use crate::ray::container::MEMORY_MONITOR;
 use crate::ray::{Resource, since};
 use crate::rules::{Cel, Finding, Mode, OwnMode, Rule, RuleId, RulePage, Subject};
 
-/// RF119
-pub static RULE: Rule = Rule {
+pub(crate) static RULE: Rule = Rule {
     id: RuleId(119),
     name: "ippr-memory-monitor",
     mode: OwnMode::Always(Mode::Audit),

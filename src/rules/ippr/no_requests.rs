@@ -9,8 +9,7 @@ use crate::rules::{
 };
 use crate::text::shown;
 
-/// RF107
-pub static RULE: Rule = Rule {
+pub(crate) static RULE: Rule = Rule {
     id: RuleId(107),
     name: "ippr-no-requests",
     mode: OwnMode::Always(Mode::Enforce),

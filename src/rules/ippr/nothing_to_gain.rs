@@ -5,8 +5,7 @@ use crate::rules::{
     Cel, Check, Each, Finding, Mode, OwnMode, PLAIN, Rule, RuleId, RulePage, Subject,
 };
 
-/// RF110
-pub static RULE: Rule = Rule {
+pub(crate) static RULE: Rule = Rule {
     id: RuleId(110),
     name: "ippr-nothing-to-gain",
     mode: OwnMode::Always(Mode::Warn),

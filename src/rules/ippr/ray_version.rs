@@ -7,8 +7,7 @@ use crate::rules::{
 };
 use crate::text::shown_text;
 
-/// RF113
-pub static RULE: Rule = Rule {
+pub(crate) static RULE: Rule = Rule {
     id: RuleId(113),
     name: "ippr-ray-version",
     mode: OwnMode::Always(Mode::Warn),

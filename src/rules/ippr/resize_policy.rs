@@ -7,8 +7,7 @@ use crate::rules::{
 };
 use crate::text::shown;
 
-/// RF108
-pub static RULE: Rule = Rule {
+pub(crate) static RULE: Rule = Rule {
     id: RuleId(108),
     name: "resize-policy",
     mode: OwnMode::Always(Mode::Enforce),

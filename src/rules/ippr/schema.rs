@@ -7,8 +7,7 @@ use crate::ray::ippr::{ANNOTATION, EXAMPLE, Ippr, IpprProblem};
 use crate::rules::{Cel, Check, Each, Finding, Mode, OwnMode, Rule, RuleId, RulePage, Subject};
 use crate::text::{nearest, shown, shown_text};
 
-/// RF101
-pub static RULE: Rule = Rule {
+pub(crate) static RULE: Rule = Rule {
     id: RuleId(101),
     name: "ippr-schema",
     mode: OwnMode::Always(Mode::Enforce),

@@ -5,8 +5,7 @@ use crate::rules::{
     Cel, Check, Each, Finding, Mode, OwnMode, PLAIN, Rule, RuleId, RulePage, Subject,
 };
 
-/// RF105
-pub static RULE: Rule = Rule {
+pub(crate) static RULE: Rule = Rule {
     id: RuleId(105),
     name: "ippr-start-params",
     mode: OwnMode::Always(Mode::Enforce),

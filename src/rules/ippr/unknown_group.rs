@@ -8,8 +8,7 @@ use crate::rules::{
 };
 use crate::text::{nearest, shown_text};
 
-/// RF103
-pub static RULE: Rule = Rule {
+pub(crate) static RULE: Rule = Rule {
     id: RuleId(103),
     name: "ippr-unknown-group",
     mode: OwnMode::Always(Mode::Warn),

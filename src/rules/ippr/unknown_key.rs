@@ -4,8 +4,7 @@ use crate::ray::ippr::{GROUP_KEYS, IpprProblem};
 use crate::rules::{Cel, Check, Each, Finding, Mode, OwnMode, Rule, RuleId, RulePage, Subject};
 use crate::text::{nearest, shown_text};
 
-/// RF102
-pub static RULE: Rule = Rule {
+pub(crate) static RULE: Rule = Rule {
     id: RuleId(102),
     name: "ippr-unknown-key",
     mode: OwnMode::Always(Mode::Warn),

@@ -3,8 +3,7 @@
 use crate::ray::{Kind, RayVersion, is_true, object_at, since, text_at};
 use crate::rules::{Cel, Finding, Mode, OwnMode, Rule, RuleId, RulePage, Subject};
 
-/// RF702
-pub static RULE: Rule = Rule {
+pub(crate) static RULE: Rule = Rule {
     id: RuleId(702),
     name: "authentication",
     mode: OwnMode::Always(Mode::Enforce),

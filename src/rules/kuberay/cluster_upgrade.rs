@@ -4,8 +4,7 @@ use crate::ray::Kind;
 use crate::rules::{Cel, Finding, Mode, OwnMode, Rule, RuleId, RulePage, Subject};
 use crate::text::shown_text;
 
-/// RF703
-pub static RULE: Rule = Rule {
+pub(crate) static RULE: Rule = Rule {
     id: RuleId(703),
     name: "cluster-upgrade",
     mode: OwnMode::Always(Mode::Enforce),

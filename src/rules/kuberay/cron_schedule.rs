@@ -5,8 +5,7 @@ use crate::ray::{Kind, since, text_at};
 use crate::rules::{Cel, Finding, Mode, OwnMode, Rule, RuleId, RulePage, Subject};
 use crate::text::shown_text;
 
-/// RF707
-pub static RULE: Rule = Rule {
+pub(crate) static RULE: Rule = Rule {
     id: RuleId(707),
     name: "cron-schedule",
     mode: OwnMode::Always(Mode::Enforce),

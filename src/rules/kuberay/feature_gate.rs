@@ -7,8 +7,7 @@ use crate::ray::feature_gate::{
 use crate::ray::{is_true, object_at, text_at};
 use crate::rules::{Cel, Finding, Mode, OwnMode, Rule, RuleId, RulePage, Subject};
 
-/// RF708
-pub static RULE: Rule = Rule {
+pub(crate) static RULE: Rule = Rule {
     id: RuleId(708),
     name: "feature-gate",
     mode: OwnMode::ByCase(

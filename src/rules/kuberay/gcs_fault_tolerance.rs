@@ -5,8 +5,7 @@ use crate::ray::object::{EXTERNAL_STORAGE, FT_ENABLED};
 use crate::ray::{Kind, object_at, text_at};
 use crate::rules::{Cel, Finding, Mode, OwnMode, Rule, RuleId, RulePage, Subject};
 
-/// RF701
-pub static RULE: Rule = Rule {
+pub(crate) static RULE: Rule = Rule {
     id: RuleId(701),
     name: "gcs-fault-tolerance",
     mode: OwnMode::Always(Mode::Enforce),

@@ -8,8 +8,7 @@ use crate::path::FieldPath;
 use crate::ray::{Fields, is_true, list_at, object_at, text_at};
 use crate::rules::{Cel, Finding, Mode, OwnMode, Rule, RuleId, RulePage, Subject};
 
-/// RF705
-pub static RULE: Rule = Rule {
+pub(crate) static RULE: Rule = Rule {
     id: RuleId(705),
     name: "job-deletion",
     mode: OwnMode::Always(Mode::Enforce),

@@ -6,8 +6,7 @@ use crate::ray::{Fields, is_true, object_at, object_in, text_at};
 use crate::rules::{Cel, Finding, Mode, OwnMode, Rule, RuleId, RulePage, Subject};
 use crate::yaml;
 
-/// RF704
-pub static RULE: Rule = Rule {
+pub(crate) static RULE: Rule = Rule {
     id: RuleId(704),
     name: "job-settings",
     mode: OwnMode::Always(Mode::Enforce),

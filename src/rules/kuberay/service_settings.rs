@@ -10,8 +10,7 @@ use crate::rules::{Cel, Finding, Mode, OwnMode, Rule, RuleId, RulePage, Subject}
 use crate::seconds::go_duration;
 use crate::text::shown_text;
 
-/// RF706
-pub static RULE: Rule = Rule {
+pub(crate) static RULE: Rule = Rule {
     id: RuleId(706),
     name: "service-settings",
     mode: OwnMode::Always(Mode::Enforce),

@@ -5,8 +5,7 @@ use crate::quantity::Quantity;
 use crate::ray::Resource;
 use crate::rules::{Cel, Finding, Mode, OwnMode, Rule, RuleId, RulePage, Subject};
 
-/// RF506
-pub static RULE: Rule = Rule {
+pub(crate) static RULE: Rule = Rule {
     id: RuleId(506),
     name: "cluster-size",
     mode: OwnMode::Always(Mode::Enforce),

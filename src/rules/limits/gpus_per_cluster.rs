@@ -6,8 +6,7 @@ use crate::ray::node_resources;
 use crate::ray::pod_size::devices;
 use crate::rules::{Cel, Finding, Mode, OwnMode, Rule, RuleId, RulePage, Subject};
 
-/// RF504
-pub static RULE: Rule = Rule {
+pub(crate) static RULE: Rule = Rule {
     id: RuleId(504),
     name: "gpus-per-cluster",
     mode: OwnMode::Always(Mode::Enforce),

@@ -6,8 +6,7 @@ use super::extent::allowance;
 use crate::quantity::Quantity;
 use crate::rules::{Cel, Finding, Mode, OwnMode, Rule, RuleId, RulePage, Subject};
 
-/// RF505
-pub static RULE: Rule = Rule {
+pub(crate) static RULE: Rule = Rule {
     id: RuleId(505),
     name: "idle-timeout-limit",
     mode: OwnMode::Always(Mode::Enforce),

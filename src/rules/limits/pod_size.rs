@@ -5,8 +5,7 @@ use crate::ray::Resource;
 use crate::ray::pod_size::PodMost;
 use crate::rules::{Cel, Finding, Mode, OwnMode, Rule, RuleId, RulePage, Subject};
 
-/// RF503
-pub static RULE: Rule = Rule {
+pub(crate) static RULE: Rule = Rule {
     id: RuleId(503),
     name: "pod-size",
     mode: OwnMode::Always(Mode::Enforce),

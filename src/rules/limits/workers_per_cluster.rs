@@ -4,8 +4,7 @@ use super::extent::{UNLIMITED, allowance, most_pods};
 use crate::quantity::Quantity;
 use crate::rules::{Cel, Finding, Mode, OwnMode, Rule, RuleId, RulePage, Subject};
 
-/// RF501
-pub static RULE: Rule = Rule {
+pub(crate) static RULE: Rule = Rule {
     id: RuleId(501),
     name: "workers-per-cluster",
     mode: OwnMode::Always(Mode::Enforce),

@@ -5,8 +5,7 @@ use crate::quantity::Quantity;
 use crate::rules::shared::hosts;
 use crate::rules::{Cel, Finding, Mode, OwnMode, Rule, RuleId, RulePage, Subject};
 
-/// RF502
-pub static RULE: Rule = Rule {
+pub(crate) static RULE: Rule = Rule {
     id: RuleId(502),
     name: "workers-per-group",
     mode: OwnMode::Always(Mode::Enforce),

@@ -4,8 +4,7 @@ use crate::path::FieldPath;
 use crate::rules::{Cel, Finding, Mode, OwnMode, Rule, RuleId, RulePage, Subject};
 use crate::schema::SchemaFault;
 
-/// RF602
-pub static RULE: Rule = Rule {
+pub(crate) static RULE: Rule = Rule {
     id: RuleId(602),
     name: "refused-value",
     mode: OwnMode::Always(Mode::Enforce),

@@ -4,8 +4,7 @@ use crate::path::{FieldPath, Segment};
 use crate::ray::RayVersion;
 use crate::rules::{Cel, Finding, Mode, OwnMode, Rule, RuleId, RulePage, Subject};
 
-/// RF601
-pub static RULE: Rule = Rule {
+pub(crate) static RULE: Rule = Rule {
     id: RuleId(601),
     name: "unknown-field",
     mode: OwnMode::Always(Mode::Warn),

@@ -140,7 +140,18 @@ pub(super) struct ServeCommand {
 impl ServeCommand {
     pub(super) fn run(self) -> anyhow::Result<Outcome> {
         logs::start(self.log_format, &self.log)?;
-        raise_open_files();
+        // Container runtimes may start processes with a soft limit of 1,024 open files, fewer than the accepted
+        // connections, so the process raises the limit itself.
+        let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
+        if current < maximum {
+            let raised = Rlimit {
+                current: maximum,
+                maximum,
+            };
+            if let Err(error) = setrlimit(Resource::Nofile, raised) {
+                tracing::debug!(%error, "the limit of open files cannot be raised");
+            }
+        }
         let runtime = runtime(self.threads)?;
         let options = self.options()?;
         let served = runtime.block_on(run(options));
@@ -185,21 +196,6 @@ impl ServeCommand {
             shutdown_delay: self.shutdown_delay,
             drain_timeout: self.drain_timeout,
         })
-    }
-}
-
-/// Container runtimes may start processes with a soft limit of 1,024 open files, fewer than the
-/// accepted connections, so the process raises the limit itself.
-fn raise_open_files() {
-    let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
-    if current < maximum {
-        let raised = Rlimit {
-            current: maximum,
-            maximum,
-        };
-        if let Err(error) = setrlimit(Resource::Nofile, raised) {
-            tracing::debug!(%error, "the limit of open files cannot be raised");
-        }
     }
 }
 

@@ -52,8 +52,8 @@ fn finding(entry: &ReportEntry) -> String {
     );
     // Below the number of the line, which is as wide.
     let margin = " ".repeat(line.to_string().len());
-    let (shown, before, length) = clipped(entry);
-    let (pad, carets) = (" ".repeat(before), "^".repeat(length));
+    let (shown, indent, length) = clipped(entry);
+    let (pad, carets) = (" ".repeat(indent), "^".repeat(length));
     let remark = if entry.exact {
         ""
     } else {

@@ -276,14 +276,14 @@ fn lines_of_code(text: &str) -> usize {
 /// tests. Lower a number where code goes; to raise one takes a reason that the commit gives.
 const BUDGETS: [(&str, usize); 9] = [
     ("plan", 11_273),
-    ("simulate", 9_380),
+    ("simulate", 9_027),
     ("rules", 6_041),
     ("reconcile", 4_060),
     ("controller", 3_718),
-    ("cli", 3_590),
+    ("cli", 3_435),
     ("snapshot", 2_490),
     ("manifests", 1_513),
-    ("", 20_458),
+    ("", 20_480),
 ];
 
 #[test]

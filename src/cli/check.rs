@@ -118,6 +118,7 @@ impl CheckCommand {
             FindingsFormat::Github => github::render(&report),
         };
         anstream::stdout().write_all(text.as_bytes())?;
+        // After the report, so that a terminal shows the findings together.
         report.remarks.iter().for_each(outcome::warn);
         report.unread.iter().for_each(outcome::complain);
         // A denial counts for more than input that could not be read: a pipeline that acts on 1 must not miss

@@ -142,6 +142,7 @@ impl RecommendCommand {
             (ChoiceFormat::Patch, Some(chosen)) => {
                 let patch = report.bare_patch(chosen);
                 let policy = report.policy_patch(chosen);
+                // An empty patch, or half of the change, is what was asked for and hardly what was meant.
                 match (patch.trim() == "[]", policy.is_some()) {
                     (true, true) => outcome::warn(
                         "this choice changes the RayPolicy alone: print that with -o policy-patch",

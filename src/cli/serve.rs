@@ -163,6 +163,8 @@ impl ServeCommand {
     fn options(self) -> anyhow::Result<ServeOptions> {
         let health_ip = self.health_bind.unwrap_or(self.bind);
         let settings = self.settings.settings();
+        // The audit has a Lease too, and with it the namespace and the name of the replica, even without the
+        // controller.
         let audit = (!self.no_audit).then(|| self.controller.audit());
         let controller =
             (!self.no_controller).then(|| self.controller.options(&settings.defaults.image));

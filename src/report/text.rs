@@ -102,6 +102,7 @@ fn clipped(entry: &ReportEntry) -> (String, usize, usize) {
         chars.len()
     };
     let from = if chars.len() > SHOWN {
+        // Some characters before the mark show where in the line it is.
         start.saturating_sub(40)
     } else {
         0

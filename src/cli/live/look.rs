@@ -157,6 +157,8 @@ pub(super) fn reads_cluster_scope(cluster: &Value) -> bool {
 
 /// The fields of an object that decisions read.
 fn pruned<T: DeserializeOwned>(object: &impl Serialize) -> Option<T> {
+    // By way of JSON: the client's types have every field of Kubernetes, and the planner's only those that it
+    // reads.
     let object = serde_json::to_value(object).ok()?;
     serde_json::from_value(object).ok()
 }

@@ -136,6 +136,7 @@ fn walk(folder: &Path, excluded: Override) -> Vec<InputSource> {
         .ignore(false)
         .git_global(false)
         .follow_links(true)
+        // Equal folders give equal reports, whatever order a file system has.
         .sort_by_file_name(Ord::cmp)
         .filter_entry(move |entry| {
             let is_folder = entry.file_type().is_some_and(|kind| kind.is_dir());

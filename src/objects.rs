@@ -59,27 +59,27 @@ impl std::fmt::Display for Identity {
 /// The objects in a document: the items of a `List` (or `RayClusterList`, ...), else the document
 /// itself. An empty document has none.
 pub fn items(document: &Value) -> Vec<Item<'_>> {
-    let mut found = Vec::new();
-    unfold(String::new(), Cow::Borrowed(document), &mut found, 0);
-    found
+    let mut items = Vec::new();
+    unfold(String::new(), Cow::Borrowed(document), &mut items, 0);
+    items
 }
 
 /// Lists may be nested, as kubectl allows, but only to a bounded depth.
 const DEEPEST_LIST: usize = 8;
 
-fn unfold<'a>(pointer: String, object: Cow<'a, Value>, found: &mut Vec<Item<'a>>, depth: usize) {
+fn unfold<'a>(pointer: String, object: Cow<'a, Value>, unfolded: &mut Vec<Item<'a>>, depth: usize) {
     if object.is_null() {
         return;
     }
     let value = match object {
         Cow::Borrowed(value) if depth < DEEPEST_LIST => value,
-        _ => return found.push(Item { pointer, object }),
+        _ => return unfolded.push(Item { pointer, object }),
     };
     let text = |key| value.get(key).and_then(Value::as_str);
     let kind = text("kind").and_then(|kind| kind.strip_suffix("List"));
     let items = value.get("items").and_then(Value::as_array);
     let Some((kind, items)) = kind.zip(items) else {
-        return found.push(Item { pointer, object });
+        return unfolded.push(Item { pointer, object });
     };
     // Items of a typed list need not repeat its `apiVersion` and kind.
     let implied = text("apiVersion").filter(|_| !kind.is_empty());
@@ -93,11 +93,16 @@ fn unfold<'a>(pointer: String, object: Cow<'a, Value>, found: &mut Vec<Item<'a>>
             }
             _ => Cow::Borrowed(item),
         };
-        unfold(format!("{pointer}/items/{index}"), item, found, depth + 1);
+        unfold(
+            format!("{pointer}/items/{index}"),
+            item,
+            unfolded,
+            depth + 1,
+        );
     }
 }
 
-/// StoredObjects objects by kind, namespace and name.
+/// Stored objects by kind, namespace and name.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct StoredObjects(BTreeMap<(Kind, String), Vec<Value>>);
 
@@ -156,7 +161,7 @@ pub fn received(object: &Value) -> Value {
 const DEEPEST: usize = 128;
 
 fn drop_nulls(value: &mut Value, depth: usize) {
-    let Some(left) = depth.checked_sub(1) else {
+    let Some(deeper) = depth.checked_sub(1) else {
         return;
     };
     match value {
@@ -166,9 +171,9 @@ fn drop_nulls(value: &mut Value, depth: usize) {
             fields.retain(|_, value| !value.is_null());
             fields
                 .values_mut()
-                .for_each(|value| drop_nulls(value, left));
+                .for_each(|value| drop_nulls(value, deeper));
         }
-        Value::Array(items) => items.iter_mut().for_each(|item| drop_nulls(item, left)),
+        Value::Array(items) => items.iter_mut().for_each(|item| drop_nulls(item, deeper)),
         _ => {}
     }
 }

@@ -51,7 +51,7 @@ pub(super) struct CheckCommand {
     #[arg(long, value_name = "GLOB")]
     exclude: Vec<String>,
 
-    /// FindingsFormat of the findings
+    /// Format of the findings
     #[arg(short, long, value_enum, default_value_t, value_name = "FORMAT")]
     output: FindingsFormat,
 
@@ -118,6 +118,7 @@ impl CheckCommand {
             FindingsFormat::Github => github::render(&report),
         };
         anstream::stdout().write_all(text.as_bytes())?;
+        // After the report, so that a terminal shows the findings together.
         report.remarks.iter().for_each(outcome::warn);
         report.unread.iter().for_each(outcome::complain);
         // A denial counts for more than input that could not be read: a pipeline that acts on 1 must not miss
@@ -147,7 +148,7 @@ impl Circumstances {
         let mut sources = Vec::new();
         for input in inputs {
             match source::expand(input, &self.exclude) {
-                Ok(found) => sources.extend(found),
+                Ok(files) => sources.extend(files),
                 Err(error) => report
                     .unread
                     .push(unread(&input.display().to_string(), &error)),
@@ -226,8 +227,8 @@ impl Circumstances {
         if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut)
             && let Some(namespace) = old.and_then(|old| old.pointer("/metadata/namespace"))
         {
-            let own = metadata.entry("namespace");
-            own.or_insert_with(|| namespace.clone());
+            let entry = metadata.entry("namespace");
+            entry.or_insert_with(|| namespace.clone());
         }
         let object = &object;
         let old = old.and_then(RayObject::parse);
@@ -252,8 +253,8 @@ impl Circumstances {
             schema::find(fields, self.settings.kuberay)
         });
         written.retain(|finding| {
-            let mut known = verdict.findings();
-            known.all(|(_, known)| known.path != finding.path)
+            let mut reported = verdict.findings();
+            reported.all(|(_, other)| other.path != finding.path)
         });
         verdict.add(fold(written, &settings, ceiling, |_| false));
         Ok(verdict)

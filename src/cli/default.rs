@@ -7,6 +7,7 @@ use anyhow::Context as _;
 use serde_json::Value;
 
 use super::Outcome;
+use super::shared::documents::unread;
 use super::shared::outcome;
 use super::shared::policies::PolicyArgs;
 use super::shared::settings::SettingsArgs;
@@ -16,8 +17,8 @@ use crate::facts::Facts;
 use crate::objects::{self, Item};
 use crate::policy::Settings;
 use crate::ray::RayObject;
+use crate::report::diff;
 use crate::report::json::pretty;
-use crate::report::{UnreadInput, Unreadable, diff};
 use crate::yaml;
 
 /// Print the objects of a manifest as admission would store them
@@ -68,18 +69,19 @@ impl DefaultCommand {
             // Of a key that occurs twice the output has one value, so whoever pipes it on would not notice.
             let remarks = document.overwritten.into_iter();
             remarks.for_each(|fault| outcome::warn(unread(&name, fault)));
-            let before = document.value;
-            let (after, applied) = defaulted(&before, &settings).with_context(|| name.clone())?;
+            let original = document.value;
+            let (result, applied) =
+                defaulted(&original, &settings).with_context(|| name.clone())?;
             if self.diff {
                 out.push_str(&diff::render(
                     &name,
-                    &write(&before),
-                    &write(&after),
+                    &write(&original),
+                    &write(&result),
                     &applied,
                 ));
             } else {
                 out.push_str(if index > 0 && !is_json { "---\n" } else { "" });
-                out.push_str(&write(&after));
+                out.push_str(&write(&result));
             }
         }
         anstream::stdout().write_all(out.as_bytes())?;
@@ -87,18 +89,12 @@ impl DefaultCommand {
     }
 }
 
-fn unread(file: &str, fault: yaml::YamlFault) -> anyhow::Error {
-    let file = file.to_owned();
-    let reason = Unreadable::Content(fault);
-    anyhow::anyhow!("{}", UnreadInput { file, reason })
-}
-
 /// A document with the defaults of every Ray object in it.
 fn defaulted(
     document: &Value,
     settings: &impl Fn(&RayObject<'_>) -> Settings,
 ) -> anyhow::Result<(Value, Vec<AppliedValue>)> {
-    let mut after = document.clone();
+    let mut result = document.clone();
     let mut all = Vec::new();
     for Item { pointer, object } in objects::items(document) {
         let Some(parsed) = RayObject::parse(&object) else {
@@ -106,10 +102,10 @@ fn defaulted(
         };
         let (defaulted, applied) = objects::defaulted(&object, &settings(&parsed))
             .context("the defaults cannot be applied to the object")?;
-        if let (Some(place), false) = (after.pointer_mut(&pointer), applied.is_empty()) {
+        if let (Some(place), false) = (result.pointer_mut(&pointer), applied.is_empty()) {
             *place = defaulted;
         }
         all.extend(applied);
     }
-    Ok((after, all))
+    Ok((result, all))
 }

@@ -173,21 +173,32 @@ impl ManifestsCommand {
         let folder = self.write_to.clone();
         let options = self.options();
         options.check().map_err(anyhow::Error::msg)?;
-        match folder {
-            Some(folder) => {
-                // Files that only an earlier version wrote are not deleted, because they cannot be told from the
-                // user's own files.
-                for (path, text) in kustomize::tree(&options) {
-                    let path = folder.join(path);
-                    let parent = path.parent().unwrap_or(&folder);
-                    fs::create_dir_all(parent)
-                        .with_context(|| format!("cannot make {}", parent.display()))?;
-                    fs::write(&path, text)
-                        .with_context(|| format!("cannot write {}", path.display()))?;
-                }
+        if let Some(folder) = folder {
+            // Files that only an earlier version wrote are not deleted, because they cannot be told from the
+            // user's own files.
+            for (path, text) in kustomize::tree(&options) {
+                let path = folder.join(path);
+                let parent = path.parent().unwrap_or(&folder);
+                fs::create_dir_all(parent)
+                    .with_context(|| format!("cannot make {}", parent.display()))?;
+                fs::write(&path, text)
+                    .with_context(|| format!("cannot write {}", path.display()))?;
             }
-            None => std::io::stdout().write_all(yaml(&options).as_bytes())?,
+            return Ok(Outcome::Clean);
         }
+        let mut text = String::new();
+        // As in container runtimes, the part before the first slash is a host if it has a dot or a port, or is
+        // localhost.
+        let host = options.image.split_once('/').map(|(host, _)| host);
+        let is_host = |host: &str| host.contains(['.', ':']) || host == "localhost";
+        if !host.is_some_and(is_host) {
+            text.push_str(NO_REGISTRY);
+        }
+        if options.ray_auth && options.only_namespaces.is_empty() {
+            text.push_str(EVERY_SECRET);
+        }
+        text.push_str(&to_yaml(&manifests::objects(&options)));
+        std::io::stdout().write_all(text.as_bytes())?;
         Ok(Outcome::Clean)
     }
 
@@ -228,21 +239,6 @@ impl ManifestsCommand {
             definitions: !self.no_crds,
         }
     }
-}
-
-fn yaml(options: &ManifestOptions) -> String {
-    let mut text = String::new();
-    // As in container runtimes, the part before the first slash is a host if it has a dot or a port, or is
-    // localhost.
-    let host = options.image.split_once('/').map(|(host, _)| host);
-    let has_registry = host.is_some_and(|host| host.contains(['.', ':']) || host == "localhost");
-    if !has_registry {
-        text.push_str(NO_REGISTRY);
-    }
-    if options.ray_auth && options.only_namespaces.is_empty() {
-        text.push_str(EVERY_SECRET);
-    }
-    text + &to_yaml(&manifests::objects(options))
 }
 
 /// Comment before YAML whose image names no registry.

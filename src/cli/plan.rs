@@ -116,10 +116,10 @@ impl PlanCommand {
 
     fn plan_live(&self, cluster: &Key, out: &mut impl Write) -> anyhow::Result<()> {
         let (look, usual) = self.live.look_to_plan(cluster)?;
-        let unseen = look.unseen();
+        let limitation = look.limitation();
         let snapshot = look.complete()?;
         let strategy = self.strategy.unwrap_or(usual.strategy);
-        self.plan(&snapshot, usual, unseen, out)?;
+        self.plan(&snapshot, usual, limitation, out)?;
         // The controller's memory is not in the objects, and may make it wait.
         let has_gangs = !snapshot.gcs.pending_gang_resource_requests.is_empty();
         if strategy.is_rayfit() && has_gangs && matches!(self.output, TextFormat::Text) {
@@ -136,7 +136,7 @@ impl PlanCommand {
         &self,
         snapshot: &Snapshot,
         usual: PlanSettings,
-        unseen: Option<&str>,
+        limitation: Option<&str>,
         out: &mut impl Write,
     ) -> anyhow::Result<()> {
         let settings = PlanSettings {
@@ -151,8 +151,8 @@ impl PlanCommand {
         match self.output {
             TextFormat::Text => {
                 writeln!(out, "{} at {}", plan.cluster, snapshot.time)?;
-                if let Some(unseen) = unseen {
-                    writeln!(out, "  {unseen}")?;
+                if let Some(limitation) = limitation {
+                    writeln!(out, "  {limitation}")?;
                 }
                 write!(out, "{plan}")?;
                 for violation in violations {

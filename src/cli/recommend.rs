@@ -142,6 +142,7 @@ impl RecommendCommand {
             (ChoiceFormat::Patch, Some(chosen)) => {
                 let patch = report.bare_patch(chosen);
                 let policy = report.policy_patch(chosen);
+                // An empty patch, or half of the change, is what was asked for and hardly what was meant.
                 match (patch.trim() == "[]", policy.is_some()) {
                     (true, true) => outcome::warn(
                         "this choice changes the RayPolicy alone: print that with -o policy-patch",
@@ -165,7 +166,13 @@ impl RecommendCommand {
             (ChoiceFormat::Patch | ChoiceFormat::PolicyPatch, None) => {
                 bail!("no choice is as wanted: look at all without -o patch")
             }
-            (ChoiceFormat::Text, chosen) => text(&report, chosen),
+            (ChoiceFormat::Text, chosen) => {
+                let (headline, table, legend) =
+                    (report.headline(), report.table(), report.legend());
+                let patch = chosen.map(|chosen| format!("\n{}", report.patch(chosen)));
+                let patch = patch.unwrap_or_default();
+                format!("{headline}\n\n{table}\n{legend}{patch}")
+            }
         };
         anstream::stdout().write_all(text.as_bytes())?;
         Ok(Outcome::Clean)
@@ -232,11 +239,4 @@ impl RecommendCommand {
         }
         Ok(Some(number - 1))
     }
-}
-
-fn text(report: &Report<'_>, chosen: Option<usize>) -> String {
-    let (headline, table, legend) = (report.headline(), report.table(), report.legend());
-    let patch = chosen.map(|chosen| format!("\n{}", report.patch(chosen)));
-    let patch = patch.unwrap_or_default();
-    format!("{headline}\n\n{table}\n{legend}{patch}")
 }

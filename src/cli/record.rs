@@ -74,14 +74,11 @@ impl RecordCommand {
         );
         let look = self.live.look_to_record(&self.cluster)?;
         let mut out = io::BufWriter::new(io::stdout());
-        match self.output {
-            SnapshotFormat::Yaml => {
-                out.write_all(write(&serde_json::to_value(&look.snapshot)?).as_bytes())?;
-            }
-            SnapshotFormat::Json => {
-                writeln!(out, "{}", harmless(&serde_json::to_string(&look.snapshot)?))?
-            }
-        }
+        let text = match self.output {
+            SnapshotFormat::Yaml => write(&serde_json::to_value(&look.snapshot)?),
+            SnapshotFormat::Json => harmless(&serde_json::to_string(&look.snapshot)?) + "\n",
+        };
+        out.write_all(text.as_bytes())?;
         out.flush()?;
         // Only after the snapshot was written: a bug report about a GCS that does not answer needs
         // the rest of it.

@@ -106,15 +106,15 @@ async fn follow(gcs: &Client, args: &RecordingArgs) -> anyhow::Result<Recording>
         progress.show(format_args!(
             "{count} tasks and calls in {past_s} of {all_s} s; Ctrl-C ends it and writes them"
         ));
-        let Some(left) = args.length.checked_sub(past) else {
+        let Some(rest) = args.length.checked_sub(past) else {
             break;
         };
         // The GCS is asked once more at the very end, so that what ended since the last time is in
         // the trace.
-        let is_last = left <= args.interval;
+        let is_last = rest <= args.interval;
         tokio::select! {
             _ = &mut interrupt => break,
-            () = tokio::time::sleep(left.min(args.interval)) => {}
+            () = tokio::time::sleep(rest.min(args.interval)) => {}
         }
         match gcs.history().await {
             Ok(history) => recording.add(history),

@@ -140,7 +140,18 @@ pub(super) struct ServeCommand {
 impl ServeCommand {
     pub(super) fn run(self) -> anyhow::Result<Outcome> {
         logs::start(self.log_format, &self.log)?;
-        raise_open_files();
+        // Container runtimes may start processes with a soft limit of 1,024 open files, fewer than the accepted
+        // connections, so the process raises the limit itself.
+        let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
+        if current < maximum {
+            let raised = Rlimit {
+                current: maximum,
+                maximum,
+            };
+            if let Err(error) = setrlimit(Resource::Nofile, raised) {
+                tracing::debug!(%error, "the limit of open files cannot be raised");
+            }
+        }
         let runtime = runtime(self.threads)?;
         let options = self.options()?;
         let served = runtime.block_on(run(options));
@@ -152,6 +163,8 @@ impl ServeCommand {
     fn options(self) -> anyhow::Result<ServeOptions> {
         let health_ip = self.health_bind.unwrap_or(self.bind);
         let settings = self.settings.settings();
+        // The audit has a Lease too, and with it the namespace and the name of the replica, even without the
+        // controller.
         let audit = (!self.no_audit).then(|| self.controller.audit());
         let controller = (!self.no_controller).then(|| self.controller.options(settings.image()));
         let certificates = match self.own_certificates.options()? {
@@ -184,21 +197,6 @@ impl ServeCommand {
             shutdown_delay: self.shutdown_delay,
             drain_timeout: self.drain_timeout,
         })
-    }
-}
-
-/// Container runtimes may start processes with a soft limit of 1,024 open files, fewer than the
-/// accepted connections, so the process raises the limit itself.
-fn raise_open_files() {
-    let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
-    if current < maximum {
-        let raised = Rlimit {
-            current: maximum,
-            maximum,
-        };
-        if let Err(error) = setrlimit(Resource::Nofile, raised) {
-            tracing::debug!(%error, "the limit of open files cannot be raised");
-        }
     }
 }
 

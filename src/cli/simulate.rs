@@ -75,7 +75,11 @@ impl SimulateCommand {
         drop(progress);
         let rows = rows.context(self.cluster.display().to_string())?;
         let text = match self.output {
-            ReportFormat::Text => text(&study, &rows),
+            ReportFormat::Text => {
+                let (name, headline) = (&study.trace.name, headline(&study, &rows));
+                let (table, legend) = (table(&study, &rows), legend(&study).join("\n"));
+                format!("{name}: {headline}\n\n{table}\n{legend}\n")
+            }
             ReportFormat::Json => pretty(&json!({
                 "apiVersion": "rayfit.dev/v1alpha1", "kind": "Simulation",
                 "trace": study.trace.name, "jobs": study.trace.jobs.len(), "rows": written(&rows),
@@ -117,10 +121,4 @@ fn written(rows: &[StudyRow]) -> Vec<Value> {
         written
     };
     rows.iter().map(row).collect()
-}
-
-fn text(study: &Study, rows: &[StudyRow]) -> String {
-    let (name, headline, table) = (&study.trace.name, headline(study, rows), table(study, rows));
-    let legend = legend(study).join("\n");
-    format!("{name}: {headline}\n\n{table}\n{legend}\n")
 }

@@ -91,6 +91,7 @@ warning, `audit` only records it. Defaults (DF) are filled in at admission where
 ";
 
 fn section(page: &Page) -> String {
+    // Summaries are written for the middle of a sentence.
     let mut summary = page.summary.chars();
     let first = summary.next().into_iter().flat_map(char::to_uppercase);
     let head = format!(

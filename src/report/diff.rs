@@ -26,6 +26,7 @@ pub fn render(file: &str, before: &str, after: &str, applied: &[AppliedValue]) -
                 ChangeTag::Insert => ('+', ADDED),
                 ChangeTag::Equal => (' ', Style::new()),
             };
+            // A colour that ended after the line break would reach into the next line.
             let text = change.value().trim_end_matches('\n');
             format!("{style}{sign}{text}{style:#}\n")
         }));

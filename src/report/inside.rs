@@ -8,7 +8,7 @@ use crate::yaml::Span;
 ///
 /// Keys are searched for one after the other, as they are nested.
 pub(super) fn narrowed(source: &str, span: Span, path: &FieldPath) -> Span {
-    let mut found = span;
+    let mut narrowest = span;
     let mut from = span.start.offset;
     for segment in path.segments() {
         let Segment::Inside(key) = segment else {
@@ -22,21 +22,21 @@ pub(super) fn narrowed(source: &str, span: Span, path: &FieldPath) -> Span {
         let Some(at) = quoted(text, key) else {
             break;
         };
-        let before = source.get(span.start.offset..from + at).unwrap_or_default();
-        let start = span.start.end_of(before);
+        let head = source.get(span.start.offset..from + at).unwrap_or_default();
+        let start = span.start.end_of(head);
         let end = start.end_of(key);
-        found = Span { start, end };
+        narrowest = Span { start, end };
         from = end.offset;
     }
-    found
+    narrowest
 }
 
 /// The position of `key` in quotes, which YAML may have escaped.
 fn quoted(text: &str, key: &str) -> Option<usize> {
     text.match_indices(key).map(|(at, _)| at).find(|at| {
-        let before = text.get(..*at).unwrap_or_default();
-        let end_of = text.get(at + key.len()..).unwrap_or_default();
-        before.ends_with('"') && end_of.trim_start_matches('\\').starts_with('"')
+        let head = text.get(..*at).unwrap_or_default();
+        let tail = text.get(at + key.len()..).unwrap_or_default();
+        head.ends_with('"') && tail.trim_start_matches('\\').starts_with('"')
     })
 }
 

@@ -92,12 +92,12 @@ pub fn denial(findings: &[Finding]) -> String {
 /// The warnings of a response, within the lengths that API servers pass on; the last one counts
 /// those left out. A fix that several findings share is included once.
 pub fn warnings(findings: &[Finding]) -> Vec<String> {
-    let mut said = HashSet::new();
+    let mut fixes = HashSet::new();
     let pairs = findings.iter().map(|finding| {
         let mut lines = warning(finding);
         // API servers drop repeated warnings, so a second copy would only use up the length of
         // others.
-        if lines.get(1).is_some_and(|fix| !said.insert(fix.clone())) {
+        if lines.get(1).is_some_and(|fix| !fixes.insert(fix.clone())) {
             lines.truncate(1);
         }
         lines.join("\n")
@@ -169,10 +169,10 @@ fn within(
     size: impl Fn(&String) -> usize,
 ) -> (Vec<String>, usize) {
     let all = texts.len();
-    let mut left = budget - MORE_BYTES;
+    let mut room = budget - MORE_BYTES;
     let fitting: Vec<String> = texts
         .map_while(|text| {
-            left = left.checked_sub(size(&text))?;
+            room = room.checked_sub(size(&text))?;
             Some(text)
         })
         .collect();

@@ -105,6 +105,7 @@ pub fn find(query: &str) -> Result<Page, String> {
     if let Some(page) = pages.iter().find(named) {
         return Ok(page.clone());
     }
+    // Numbers are candidates too: a digit is mistyped as easily as a letter.
     let candidates = pages.iter().flat_map(|page| [page.name, page.id.as_str()]);
     Err(match nearest(query, candidates) {
         Some(near) => format!("there is no rule or default \"{query}\"; did you mean {near}?"),

@@ -52,8 +52,8 @@ fn finding(entry: &ReportEntry) -> String {
     );
     // Below the number of the line, which is as wide.
     let margin = " ".repeat(line.to_string().len());
-    let (shown, before, length) = clipped(entry);
-    let (pad, carets) = (" ".repeat(before), "^".repeat(length));
+    let (shown, indent, length) = clipped(entry);
+    let (pad, carets) = (" ".repeat(indent), "^".repeat(length));
     let remark = if entry.exact {
         ""
     } else {
@@ -102,6 +102,7 @@ fn clipped(entry: &ReportEntry) -> (String, usize, usize) {
         chars.len()
     };
     let from = if chars.len() > SHOWN {
+        // Some characters before the mark show where in the line it is.
         start.saturating_sub(40)
     } else {
         0

@@ -120,17 +120,17 @@ fn until_done(
     let (jobs, most) = (world.ray.jobs.all.len(), world.settings.most_rounds);
     let mut last = world.now;
     let mut reported = 0;
-    while world.ray.jobs.left > 0 {
+    while world.ray.jobs.unended > 0 {
         if scaler.rounds > most {
             return Err(SimulationError::TooLong(most));
         }
-        let unended = world.ray.jobs.left;
+        let unended = world.ray.jobs.unended;
         let Some(event) = step(world, scaler) else {
             return Ok(());
         };
-        if matches!(event, WorldEvent::Submitted(_)) || world.ray.jobs.left != unended {
+        if matches!(event, WorldEvent::Submitted(_)) || world.ray.jobs.unended != unended {
             last = world.now;
-            let ended = jobs - world.ray.jobs.left;
+            let ended = jobs - world.ray.jobs.unended;
             // A report for each job of a million would take longer than the simulation.
             if ended >= reported + jobs.div_ceil(100) {
                 reported = ended;

@@ -276,11 +276,11 @@ fn lines_of_code(text: &str) -> usize {
 /// tests. Lower a number where code goes; to raise one takes a reason that the commit gives.
 const BUDGETS: [(&str, usize); 9] = [
     ("plan", 11_179),
-    ("simulate", 9_380),
+    ("simulate", 9_027),
     ("rules", 6_016),
     ("reconcile", 3_985),
     ("controller", 3_661),
-    ("cli", 3_590),
+    ("cli", 3_435),
     ("snapshot", 2_490),
     ("manifests", 1_484),
     ("", 20_255),

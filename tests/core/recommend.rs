@@ -273,7 +273,8 @@ fn patches_change_what_they_say() {
     for field in SearchField::OF_GROUPS {
         assert!(
             parameters.iter().any(|one| one.field == field),
-            "{field} is not searched"
+            "{} is not searched",
+            field.name()
         );
     }
     for at in 0..parameters.len() {

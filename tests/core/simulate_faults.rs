@@ -157,7 +157,7 @@ fn left_and_lost(lines: &str) -> (usize, usize) {
     let failed = watched(&plan, staging(&plan), &mut |world, _| {
         let jobs = &world.ray.jobs;
         let lost = jobs.all.iter().filter(|job| job.state == JobState::Lost);
-        found = (jobs.left, lost.count());
+        found = (jobs.unended, lost.count());
     });
     assert_eq!(failed.unwrap(), None);
     found

@@ -32,7 +32,9 @@ use crate::snapshot::gcs::ClusterResourceState;
 use crate::snapshot::kube_node::add_loads;
 use crate::snapshot::pod_object::PodObject;
 use crate::snapshot::prospect_reader::ProspectReader;
-use crate::snapshot::{API_VERSION, ClusterId, History, KubeNode, NodeLoads, OwnPods, Snapshot};
+use crate::snapshot::{
+    API_VERSION, ClusterId, History, KIND, KubeNode, NodeLoads, OwnPods, Snapshot,
+};
 
 /// The observed state.
 pub(crate) struct LiveState {
@@ -46,8 +48,8 @@ pub(crate) struct LiveState {
 
 impl LiveState {
     /// The limitation of the scaler's knowledge, in words for people, if there is one.
-    pub(crate) fn unseen(&self) -> Option<&'static str> {
-        (!sees_all(self.snapshot.ray_cluster.object())).then_some(
+    pub(crate) fn limitation(&self) -> Option<&'static str> {
+        (!reads_cluster_scope(self.snapshot.ray_cluster.object())).then_some(
             "the head's container scales it, by the annotation rayfit.dev/settings, because it may \
              read neither RayPolicies nor Kubernetes nodes",
         )
@@ -69,9 +71,9 @@ pub(crate) async fn look(
     address: Option<Address>,
 ) -> anyhow::Result<LiveState> {
     let (cluster, mut pods) = objects(client, key).await?;
-    hear(client, key, &cluster, &mut pods).await;
-    let asked = ask(client, key, &cluster, &pods, address).await;
-    let (state, error, unreachable) = match asked {
+    read_prospects(client, key, &cluster, &mut pods).await;
+    let answer = ask(client, key, &cluster, &pods, address).await;
+    let (state, error, unreachable) = match answer {
         Ok((state, error)) => (state, error, None),
         Err(error) => (
             ClusterResourceState::default(),
@@ -80,14 +82,14 @@ pub(crate) async fn look(
         ),
     };
     // The scaler in a head's container decides without them, and so does whoever foresees its decisions.
-    let (nodes, loads) = if sees_all(&cluster) {
+    let (nodes, loads) = if reads_cluster_scope(&cluster) {
         neighbours(client, &cluster, &pods).await
     } else {
         (None, NodeLoads::new())
     };
     let snapshot = Snapshot {
         api_version: API_VERSION.to_owned(),
-        kind: "Snapshot".to_owned(),
+        kind: KIND.to_owned(),
         time: Clock::timestamp().to_string(),
         ray_cluster: RAY_CLUSTER.keep(&cluster).into(),
         pods,
@@ -125,14 +127,14 @@ async fn pods(
         .list(&ListParams::default().labels(labels).fields(fields))
         .await;
     let pods = pods.map_err(|error| anyhow!("pods cannot be listed: {}", text(&error)))?;
-    Ok(pods.items.iter().filter_map(kept).collect())
+    Ok(pods.items.iter().filter_map(pruned).collect())
 }
 
 /// Reads what node autoscalers say about the pods that wait for a Kubernetes node, as the controller
 /// does. A sidecar does not read it.
-async fn hear(client: &Client, key: &Key, cluster: &Value, pods: &mut OwnPods) {
+async fn read_prospects(client: &Client, key: &Key, cluster: &Value, pods: &mut OwnPods) {
     let awaiting = pods.awaiting();
-    if awaiting.is_empty() || !sees_all(cluster) {
+    if awaiting.is_empty() || !reads_cluster_scope(cluster) {
         return;
     }
     let gate = Gate::new(10, 10, Patience::default());
@@ -145,16 +147,18 @@ async fn hear(client: &Client, key: &Key, cluster: &Value, pods: &mut OwnPods) {
     }
 }
 
-/// Whether the scaler of a cluster reads RayPolicies, Kubernetes nodes and Events. The account of a head pod may read
-/// the RayCluster and pods only.
-pub(super) fn sees_all(cluster: &Value) -> bool {
+/// Checks whether the scaler of a cluster reads RayPolicies, Kubernetes nodes and Events. The account of a head pod may
+/// read the RayCluster and pods only.
+pub(super) fn reads_cluster_scope(cluster: &Value) -> bool {
     let cluster = cluster.as_object();
     let cluster = cluster.map(|cluster| RayObject::of_kind(Kind::RayCluster, cluster));
     cluster.is_none_or(|cluster| cluster.reconcile_mode() != ReconcileMode::Sidecar)
 }
 
 /// The fields of an object that decisions read.
-fn kept<T: DeserializeOwned>(object: &impl Serialize) -> Option<T> {
+fn pruned<T: DeserializeOwned>(object: &impl Serialize) -> Option<T> {
+    // By way of JSON: the client's types have every field of Kubernetes, and the planner's only those that it
+    // reads.
     let object = serde_json::to_value(object).ok()?;
     serde_json::from_value(object).ok()
 }
@@ -165,16 +169,16 @@ fn kept<T: DeserializeOwned>(object: &impl Serialize) -> Option<T> {
 async fn neighbours(
     client: &Client,
     cluster: &Value,
-    own: &OwnPods,
+    own_pods: &OwnPods,
 ) -> (Option<Vec<KubeNode>>, NodeLoads) {
-    let grows = cluster["metadata"]["annotations"].get(ippr::ANNOTATION);
-    let grows = grows.is_some();
-    let hosts: BTreeSet<&str> = own.iter().filter_map(|pod| pod.node).collect();
+    let annotations = &cluster["metadata"]["annotations"];
+    let grows = annotations.get(ippr::ANNOTATION).is_some();
+    let hosts: BTreeSet<&str> = own_pods.iter().filter_map(|pod| pod.node).collect();
     let (mut nodes, mut loads) = (Vec::new(), NodeLoads::new());
     for host in hosts {
         let node = Api::<Node>::all(client.clone()).get(host).await;
         if !grows {
-            let node = node.ok().and_then(|node| kept::<KubeNode>(&node));
+            let node = node.ok().and_then(|node| pruned::<KubeNode>(&node));
             nodes.extend(node.filter(|node| !node.is_open()));
             continue;
         }
@@ -183,8 +187,8 @@ async fn neighbours(
         let (Ok(node), Ok(beside)) = (node, beside) else {
             return (None, NodeLoads::new());
         };
-        nodes.extend(kept::<KubeNode>(&node));
-        let (_, others) = OwnPods::divide(own.cluster().clone(), beside);
+        nodes.extend(pruned::<KubeNode>(&node));
+        let (_, others) = OwnPods::divide(own_pods.cluster().clone(), beside);
         add_loads(&mut loads, &others);
     }
     (

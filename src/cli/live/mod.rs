@@ -63,6 +63,7 @@ impl ClusterArgs {
             Some(file) => {
                 Config::from_custom_kubeconfig(Kubeconfig::read_from(file)?, &options).await?
             }
+            // `infer` takes the current context, and knows no other.
             None if self.context.is_some() => Config::from_kubeconfig(&options).await?,
             None => Config::infer().await?,
         };
@@ -136,6 +137,7 @@ pub(super) fn block_on<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyh
 /// The live cluster that an argument names: it looks like NAMESPACE/NAME, and is not a file or
 /// folder.
 pub(super) fn named(input: &Path) -> Option<Key> {
+    // A file that exists is meant, even if its path looks like the name of a cluster.
     let name = input.to_str().filter(|_| !input.exists())?;
     cluster_name(name).ok()
 }

@@ -8,7 +8,7 @@ use kube::{Client, Error};
 use serde_json::Value;
 
 use super::list::policies;
-use super::look::sees_all;
+use super::look::reads_cluster_scope;
 use crate::apiserver::error_chain::text;
 use crate::cli::shared::outcome;
 use crate::controller::tuning::Tuning;
@@ -24,7 +24,7 @@ pub(super) async fn settings(client: &Client, cluster: &Value) -> plan::PlanSett
     let Some(root) = cluster.as_object() else {
         return plan::PlanSettings::default();
     };
-    if !sees_all(cluster) {
+    if !reads_cluster_scope(cluster) {
         // A head's account reads no RayPolicies: the controller has written on the RayCluster what they say.
         return Tuning::Written.of(cluster).plan;
     }

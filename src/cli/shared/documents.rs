@@ -9,7 +9,7 @@ use super::source;
 use crate::facts::Facts;
 use crate::objects::items;
 use crate::report::{UnreadInput, Unreadable};
-use crate::yaml::{self, Document};
+use crate::yaml::{self, Document, YamlFault};
 
 /// Facts about a Kubernetes cluster, from a file.
 pub(in crate::cli) fn facts(path: &Path) -> anyhow::Result<Facts> {
@@ -29,21 +29,17 @@ pub(in crate::cli) fn documents(path: &Path) -> anyhow::Result<Vec<Document>> {
     let source = source::single(path);
     let name = source.name();
     let text = source.read().with_context(|| name.clone())?;
-    yaml::read(&text)
-        .into_iter()
-        .map(|document| {
-            document.map_err(|fault| {
-                let reason = Unreadable::Content(fault);
-                anyhow::anyhow!(
-                    "{}",
-                    UnreadInput {
-                        file: name.clone(),
-                        reason
-                    }
-                )
-            })
-        })
+    let documents = yaml::read(&text).into_iter();
+    documents
+        .map(|document| document.map_err(|fault| unread(&name, fault)))
         .collect()
+}
+
+/// The error of a document that is no manifest.
+pub(in crate::cli) fn unread(file: &str, fault: YamlFault) -> anyhow::Error {
+    let file = file.to_owned();
+    let reason = Unreadable::Content(fault);
+    anyhow::anyhow!("{}", UnreadInput { file, reason })
 }
 
 /// Every object of a file that must be readable, with those in lists.

@@ -36,7 +36,9 @@ pub(in crate::cli) fn report(error: &anyhow::Error) -> Outcome {
         .any(|cause| cause.kind() == io::ErrorKind::BrokenPipe);
     if !is_broken_pipe {
         // The text of a server is a stranger's.
-        let is_foreign = error.chain().any(|cause| cause.is::<kube::Error>());
+        let is_foreign = error
+            .chain()
+            .any(<dyn std::error::Error>::is::<kube::Error>);
         complain(if is_foreign {
             error_chain::text(error.as_ref())
         } else {

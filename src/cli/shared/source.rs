@@ -128,7 +128,7 @@ pub(in crate::cli) fn single(path: &Path) -> InputSource {
 }
 
 fn walk(folder: &Path, excluded: Override) -> Vec<InputSource> {
-    let seen = Mutex::new(BTreeSet::new());
+    let visited = Mutex::new(BTreeSet::new());
     let walk = WalkBuilder::new(folder)
         .overrides(excluded)
         // Ignore files and settings outside of the folder are not read, so that every machine checks the same
@@ -136,13 +136,14 @@ fn walk(folder: &Path, excluded: Override) -> Vec<InputSource> {
         .ignore(false)
         .git_global(false)
         .follow_links(true)
+        // Equal folders give equal reports, whatever order a file system has.
         .sort_by_file_name(Ord::cmp)
         .filter_entry(move |entry| {
             let is_folder = entry.file_type().is_some_and(|kind| kind.is_dir());
             // Links lead to some folders by many ways.
             !is_folder
                 || fs::canonicalize(entry.path())
-                    .is_ok_and(|path| seen.lock().is_ok_and(|mut seen| seen.insert(path)))
+                    .is_ok_and(|path| visited.lock().is_ok_and(|mut visited| visited.insert(path)))
         })
         .build();
     let mut files = Vec::new();
@@ -178,6 +179,6 @@ fn is_manifest(path: &Path) -> bool {
     path.extension().is_some_and(|extension| {
         ["yaml", "yml", "json"]
             .iter()
-            .any(|known| extension.eq_ignore_ascii_case(known))
+            .any(|suffix| extension.eq_ignore_ascii_case(suffix))
     })
 }

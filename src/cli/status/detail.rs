@@ -40,7 +40,7 @@ pub(super) fn text(key: &Key, look: &LiveState, settings: &PlanSettings) -> Stri
     if look.unreachable.is_none() {
         let _ = write!(text, "\n{}", demand(&report));
         text += &unmet(&plan);
-        text += &kept(&report);
+        text += &node_remarks(&report);
     }
     for node in &plan.excess {
         let _ = writeln!(text, "\nabove the maximum: {node}");
@@ -105,8 +105,8 @@ fn head(key: &Key, look: &LiveState) -> String {
     ] {
         let _ = writeln!(text, "  {name:<12} {}", ForeignText(value));
     }
-    if let Some(unseen) = look.unseen() {
-        let _ = writeln!(text, "  {:<12} {unseen}", "settings");
+    if let Some(limitation) = look.limitation() {
+        let _ = writeln!(text, "  {:<12} {limitation}", "settings");
     }
     text
 }
@@ -265,8 +265,8 @@ fn line(what: &str, (count, unmet): (u64, u64), placed: &[Placed]) -> [String; 4
 }
 
 /// Idle pods that are kept, and pods that are nearly full, with the reason.
-fn kept(report: &PlanReport) -> String {
-    let kept = |node: &&NodeReport| {
+fn node_remarks(report: &PlanReport) -> String {
+    let is_shown = |node: &&NodeReport| {
         matches!(
             node.reason,
             NodeRemark::Kept(_)
@@ -275,7 +275,7 @@ fn kept(report: &PlanReport) -> String {
                 | NodeRemark::NearlyFull { .. }
         )
     };
-    let lines = report.nodes.iter().filter(kept);
+    let lines = report.nodes.iter().filter(is_shown);
     let lines: Vec<String> = lines.map(|node| format!("{node}\n")).collect();
     if lines.is_empty() {
         return String::new();
@@ -291,11 +291,11 @@ fn idle_end(snapshot: &Snapshot, settings: &PlanSettings) -> String {
         return String::new();
     };
     let without = CountedUsers::of(settings.strategy).none();
-    let after = || format!("after {} seconds with {without}", options.timeout);
+    let time = || format!("after {} seconds with {without}", options.timeout);
     let end = match options.policy.as_str() {
         _ if options.is_suspended => "it is suspended (spec.idleSuspend)".to_owned(),
-        "Suspend" => format!("it is suspended {}", after()),
-        "Delete" => format!("it is deleted {}", after()),
+        "Suspend" => format!("it is suspended {}", time()),
+        "Delete" => format!("it is deleted {}", time()),
         policy => format!("it does not end by itself, because {policy:?} is no policy"),
     };
     let used = snapshot.gcs.users.as_ref().map_or_else(
@@ -415,7 +415,7 @@ mod tests {
             nodes: vec![node("cpu-1", small), node("cpu-2", NodeRemark::Stopping)],
             ..PlanReport::default()
         };
-        let text = kept(&report);
+        let text = node_remarks(&report);
         assert!(text.contains("cpu-1: idle, and kept for 300 s"), "{text}");
         assert!(!text.contains("cpu-2"), "{text}");
     }

@@ -37,8 +37,8 @@ pub(super) fn text(clusters: &[Value], pods: &[PodObject]) -> String {
             object.name().unwrap_or_default(),
         );
         let id = ClusterId::of(cluster);
-        let own = pods.iter().filter(|pod| id.owns(&pod.metadata));
-        let workers: Vec<Pod<'_>> = (own.map(Pod::of))
+        let of_cluster = pods.iter().filter(|pod| id.owns(&pod.metadata));
+        let workers: Vec<Pod<'_>> = (of_cluster.map(Pod::of))
             .filter(|pod| pod.role == PodRole::Worker && !pod.ended)
             .collect();
         let is_resizing = |pod: &&Pod<'_>| resize_conditions(pod).next().is_some();

@@ -51,7 +51,7 @@ pub fn head_in(key: &Key, cluster: &Value, pod: Option<&Pod<'_>>) -> Result<Head
     let Some(ip) = pod.address() else {
         return Err(Blind::NoAddress { pod: name });
     };
-    let no_secret = |fault: NotADnsName| Blind::Credentials {
+    let no_secret = |fault: Misread| Blind::Credentials {
         head: HeadPod {
             name: pod.name.to_owned(),
             ready: false,

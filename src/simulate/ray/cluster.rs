@@ -335,7 +335,7 @@ impl Ray {
     ) -> (Bundle, Vec<usize>) {
         self.touch();
         let node = &mut self.nodes[number];
-        let before = node.total.clone();
+        let old_total = node.total.clone();
         for (name, amount) in sizes {
             let resource = self.names.number(name);
             let least = node.used.get(resource);
@@ -343,7 +343,7 @@ impl Ray {
         }
         // In Ray a resize that changes something restarts the idle time, and one that does not
         // leaves it.
-        if node.total != before && node.is_idle() {
+        if node.total != old_total && node.is_idle() {
             node.idle_since = now;
         }
         let total = node.total.clone();
@@ -354,7 +354,7 @@ impl Ray {
         for (shape, queue) in &mut self.queues {
             let shape = &self.jobs.shapes[*shape];
             let mut living = self.alive.iter().map(|number| &self.nodes[*number]);
-            if !shape.fits(&before) || living.any(|node| shape.fits(&node.total)) {
+            if !shape.fits(&old_total) || living.any(|node| shape.fits(&node.total)) {
                 continue;
             }
             let jobs = &self.jobs.all;

@@ -110,7 +110,7 @@ pub struct Jobs {
     /// The shapes of tasks and actors.
     pub shapes: Vec<Bundle>,
     /// The number of jobs that have neither ended nor been lost.
-    pub left: usize,
+    pub unended: usize,
 }
 
 impl Jobs {
@@ -166,8 +166,12 @@ impl Jobs {
                 all[*parent].children.push(number);
             }
         }
-        let left = all.len();
-        Self { all, shapes, left }
+        let unended = all.len();
+        Self {
+            all,
+            shapes,
+            unended,
+        }
     }
 
     /// One of the things that a job waits for has happened. Returns whether it is ready.
@@ -184,7 +188,7 @@ impl Jobs {
 
     /// A job has ended. Returns the jobs that are ready because of it.
     pub fn end(&mut self, number: usize, now: Moment) -> Vec<usize> {
-        self.left -= 1;
+        self.unended -= 1;
         self.all[number].state = JobState::Ended;
         self.all[number].ended = Some(now);
         let children = self.all[number].children.clone().into_iter();
@@ -200,7 +204,7 @@ impl Jobs {
         while let Some(number) = lost.pop() {
             if !matches!(self.all[number].state, JobState::Ended | JobState::Lost) {
                 self.all[number].state = JobState::Lost;
-                self.left -= 1;
+                self.unended -= 1;
                 lost.extend(&self.all[number].children);
             }
         }
@@ -223,7 +227,7 @@ impl Jobs {
     /// Runs an ended job again whose output is gone; jobs that need that wait for it anew. Returns
     /// those that were ready.
     pub fn again(&mut self, number: usize) -> Vec<usize> {
-        self.left += 1;
+        self.unended += 1;
         let job = &mut self.all[number];
         job.state = JobState::Ready;
         job.ended = None;

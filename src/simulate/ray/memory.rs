@@ -52,9 +52,9 @@ impl Ray {
             let bytes = self.memory_in_use(number, now);
             let node = &mut self.nodes[number];
             let before = node.memory.as_ref();
-            let known = KnownMemory::of(bytes, now.seconds(), before, now.epoch_seconds());
-            self.is_nearly_full |= known.is_worth_a_look(total(node.pod));
-            node.memory = Some(known);
+            let report = KnownMemory::of(bytes, now.seconds(), before, now.epoch_seconds());
+            self.is_nearly_full |= report.is_worth_a_look(total(node.pod));
+            node.memory = Some(report);
             self.version += 1;
         }
         self.living().any(|(_, node)| reports(node, now))

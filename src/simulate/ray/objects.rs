@@ -28,8 +28,8 @@ impl Ray {
         if std::mem::take(&mut self.nodes[node].objects) == 0 {
             return;
         }
-        let kept = JobOutput::Kept(node);
-        let lost = (0..self.jobs.all.len()).filter(|job| self.jobs.all[*job].output == kept);
+        let on_node = JobOutput::Kept(node);
+        let lost = (0..self.jobs.all.len()).filter(|job| self.jobs.all[*job].output == on_node);
         for number in lost.collect::<Vec<usize>>() {
             let job = &mut self.jobs.all[number];
             job.output = JobOutput::Large;
@@ -120,7 +120,7 @@ mod tests {
             ray.end(child, 1, NOW);
         }
         assert!(ray.nodes[0].is_idle());
-        assert_eq!(ray.jobs.left, 0);
+        assert_eq!(ray.jobs.unended, 0);
     }
 
     #[test]
@@ -130,7 +130,7 @@ mod tests {
         let state = |ray: &Ray, job: usize| ray.jobs.all[job].state.clone();
         assert_eq!(state(&ray, 0), JobState::Ready);
         assert_eq!(state(&ray, 1), JobState::Blocked);
-        assert_eq!(ray.jobs.left, 3);
+        assert_eq!(ray.jobs.unended, 3);
         ray.nodes[0].stage = RayNodeStage::Alive;
         ray.alive.push(0);
         assert_eq!(ray.schedule(NOW), [0]);
@@ -148,14 +148,14 @@ mod tests {
         ray.jobs.lose(0);
         assert_eq!(ray.jobs.all[1].state, JobState::Ended);
         assert_eq!(ray.jobs.all[2].state, JobState::Lost);
-        assert_eq!(ray.jobs.left, 0);
+        assert_eq!(ray.jobs.unended, 0);
     }
 
     #[test]
     fn what_may_not_be_made_again_is_lost_with_all_who_wait_for_it() {
         let mut ray = with_an_object(0);
         ray.lose(0, NOW);
-        assert_eq!(ray.jobs.left, 0);
+        assert_eq!(ray.jobs.unended, 0);
         for child in [1, 2] {
             assert_eq!(ray.jobs.all[child].state, JobState::Lost);
         }

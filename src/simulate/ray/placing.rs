@@ -21,7 +21,7 @@ pub(super) fn hybrid(
     gpu: Option<usize>,
     mut draw: impl FnMut(usize) -> usize,
 ) -> Option<usize> {
-    let mut found: Vec<(bool, f64, usize)> = Vec::new();
+    let mut fitting: Vec<(bool, f64, usize)> = Vec::new();
     for number in alive.iter().copied() {
         let node = &nodes[number];
         // A draining node takes no more work, whatever is free.
@@ -38,16 +38,16 @@ pub(super) fn hybrid(
         } else {
             utilisation
         };
-        found.push((spares, score, number));
+        fitting.push((spares, score, number));
     }
     // Equal nodes stay in the order of their numbers, so that equal simulations draw equal nodes.
-    found.sort_by(|one, other| {
+    fitting.sort_by(|one, other| {
         (one.0.cmp(&other.0))
             .then(one.1.total_cmp(&other.1))
             .then(one.2.cmp(&other.2))
     });
-    let first = found.first()?.0;
-    let candidates = found
+    let first = fitting.first()?.0;
+    let candidates = fitting
         .iter()
         .take_while(|(spares, ..)| *spares == first)
         .count();
@@ -59,7 +59,7 @@ pub(super) fn hybrid(
         reason = "a part of a count"
     )]
     let best = ((alive.len() as f64 * TOP_PART) as usize).clamp(1, candidates);
-    found.get(draw(best)).map(|(_, _, number)| *number)
+    fitting.get(draw(best)).map(|(_, _, number)| *number)
 }
 
 /// The nodes for the bundles of a placement group, in the order of the bundles; `None` if they do not

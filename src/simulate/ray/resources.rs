@@ -17,8 +17,7 @@ pub struct Bundle(Vec<i64>);
 impl ResourceNames {
     /// The number of a name, which it gets if it is new.
     pub fn number(&mut self, name: &str) -> usize {
-        let known = self.0.iter().position(|known| known == name);
-        known.unwrap_or_else(|| {
+        self.find(name).unwrap_or_else(|| {
             self.0.push(name.to_owned());
             self.0.len() - 1
         })
@@ -26,7 +25,7 @@ impl ResourceNames {
 
     /// The number of a name that is in use.
     pub fn find(&self, name: &str) -> Option<usize> {
-        self.0.iter().position(|known| known == name)
+        self.0.iter().position(|one| one == name)
     }
 
     /// Reads amounts by name.

@@ -1,6 +1,5 @@
 //! Bounds that users set to the search.
 
-use std::fmt;
 use std::str::FromStr;
 
 use crate::simulate::vary::PolicyField;
@@ -82,12 +81,6 @@ impl SearchField {
     }
 }
 
-impl fmt::Display for SearchField {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
 impl FromStr for Bounds {
     type Err = String;
 
@@ -118,7 +111,7 @@ impl FromStr for Bounds {
         let range = number(low).zip(number(high));
         let range = range.filter(|(low, high)| low <= high).ok_or_else(|| {
             let range = format!("{low}..{high}");
-            format!("{field} cannot be within {range:?}: write {form}, the lower one first")
+            format!("{name} cannot be within {range:?}: write {form}, the lower one first")
         })?;
         Ok(Self {
             field,

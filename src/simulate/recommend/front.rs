@@ -12,16 +12,16 @@ pub fn front(scores: &[Option<TrialScore>]) -> Vec<usize> {
     all.retain(|(_, score)| Some(score.failed) == fewest);
     // In this order nothing is beaten by what comes later.
     all.sort_by_key(|(at, score)| (**score, *at));
-    let mut kept: Vec<(usize, &TrialScore)> = Vec::new();
+    let mut unbeaten: Vec<(usize, &TrialScore)> = Vec::new();
     for (at, score) in all {
         let is_beaten = |(_, other): &(usize, &TrialScore)| {
             other.beats(score) || other.amounts() == score.amounts()
         };
-        if !kept.iter().any(is_beaten) {
-            kept.push((at, score));
+        if !unbeaten.iter().any(is_beaten) {
+            unbeaten.push((at, score));
         }
     }
-    kept.into_iter().map(|(at, _)| at).collect()
+    unbeaten.into_iter().map(|(at, _)| at).collect()
 }
 
 /// The place of the knee, of costs and waits. Both are taken as ratios, from the least to the most of

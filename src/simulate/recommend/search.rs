@@ -110,7 +110,7 @@ impl Search {
         let mut walk = Walk {
             search: self,
             tried: HashSet::from([today.choice.clone()]),
-            found: SearchResult {
+            result: SearchResult {
                 grain: Grain::of(&today),
                 trials: vec![today],
                 refused: 0,
@@ -124,7 +124,7 @@ impl Search {
         walk.try_out(self.space.start());
         walk.singly();
         walk.around();
-        Ok(walk.found)
+        Ok(walk.result)
     }
 
     fn trial(
@@ -225,13 +225,13 @@ impl Search {
 struct Walk<'a> {
     search: &'a Search,
     tried: HashSet<Choice>,
-    found: SearchResult,
+    result: SearchResult,
     progress: &'a mut dyn FnMut(f64),
 }
 
 impl Walk<'_> {
     fn has_left(&self, most: usize) -> bool {
-        self.found.trials.len() < most
+        self.result.trials.len() < most
     }
 
     /// Simulates a choice, unless that was done already, or admission would refuse it.
@@ -242,15 +242,15 @@ impl Walk<'_> {
         {
             return;
         }
-        let done = self.found.trials.len();
+        let done = self.result.trials.len();
         let patch = ChoicePatch::of(&self.search.space, &choice);
         if !self.search.is_refused(&choice, &patch)
             && let Ok(trial) = self.search.trial(choice, patch, done, self.progress)
         {
-            self.found.trials.push(trial);
+            self.result.trials.push(trial);
         } else {
             // A choice that cannot be simulated does not end the search, since others can be.
-            self.found.refused += 1;
+            self.result.refused += 1;
         }
     }
 
@@ -279,8 +279,8 @@ impl Walk<'_> {
     fn around(&mut self) {
         let mut expanded: HashSet<usize> = HashSet::new();
         while self.has_left(self.search.most_choices()) {
-            let front = front(&self.found.scores());
-            let trials = front.iter().map(|at| &self.found.trials[*at]);
+            let front = front(&self.result.scores());
+            let trials = front.iter().map(|at| &self.result.trials[*at]);
             let places: Vec<(f64, f64)> = trials.map(Trial::place).collect();
             let knee = nearest(&places, 0..places.len()).unwrap_or(0);
             let new = (0..front.len()).filter(|at| !expanded.contains(&front[*at]));
@@ -289,9 +289,9 @@ impl Walk<'_> {
             };
             expanded.insert(next);
             let others: Vec<Choice> = (front.iter())
-                .map(|at| self.found.trials[*at].choice.clone())
+                .map(|at| self.result.trials[*at].choice.clone())
                 .collect();
-            for choice in self.moves(&self.found.trials[next].choice, &others) {
+            for choice in self.moves(&self.result.trials[next].choice, &others) {
                 self.try_out(choice);
             }
         }
@@ -330,9 +330,9 @@ impl Walk<'_> {
         };
         let amounts = |trial: &Trial| TrialScore {
             changes: 0,
-            ..self.found.grain.score(trial)
+            ..self.result.grain.score(trial)
         };
-        let trials = self.found.trials.iter();
+        let trials = self.result.trials.iter();
         let from = trials.clone().find(|trial| trial.choice == *start);
         let mut alone = trials.filter(|trial| is_single(&trial.choice)).peekable();
         let Some(from) = from.filter(|_| alone.peek().is_some()).map(amounts) else {

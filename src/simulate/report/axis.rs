@@ -45,9 +45,9 @@ impl Axis {
 
     /// An axis of time, from 0 to at least so many seconds.
     pub fn of_time(seconds: f64) -> Self {
-        let wanted = seconds / MOST_STEPS;
-        let step = TIME_STEPS.into_iter().find(|step| *step >= wanted);
-        let step = step.unwrap_or_else(|| 86_400.0 * round_step(wanted / 86_400.0));
+        let least_step = seconds / MOST_STEPS;
+        let step = TIME_STEPS.into_iter().find(|step| *step >= least_step);
+        let step = step.unwrap_or_else(|| 86_400.0 * round_step(least_step / 86_400.0));
         let (scale, unit) = match step {
             _ if step < 60.0 => (1.0, "s"),
             _ if step < 3600.0 => (60.0, "min"),
@@ -102,22 +102,22 @@ impl Axis {
 }
 
 /// The smallest of 1, 2, 5, 10, 20, ... and their parts that is not below `wanted`.
-fn round_step(wanted: f64) -> f64 {
-    let wanted = if wanted.is_finite() {
-        wanted.clamp(1e-6, 1e18)
+fn round_step(least_step: f64) -> f64 {
+    let least_step = if least_step.is_finite() {
+        least_step.clamp(1e-6, 1e18)
     } else {
         1.0
     };
     let mut unit = 1.0;
-    while unit * 10.0 <= wanted {
+    while unit * 10.0 <= least_step {
         unit *= 10.0;
     }
-    while unit > wanted {
+    while unit > least_step {
         unit /= 10.0;
     }
-    let found = [1.0, 2.0, 5.0].into_iter().map(|factor| factor * unit);
-    let mut found = found.filter(|step| *step >= wanted);
-    found.next().unwrap_or(10.0 * unit)
+    let steps = [1.0, 2.0, 5.0].into_iter().map(|factor| factor * unit);
+    let mut steps = steps.filter(|step| *step >= least_step);
+    steps.next().unwrap_or(10.0 * unit)
 }
 
 /// A number with as few digits as say it, to three significant ones below 100.

@@ -50,10 +50,10 @@ impl Frame {
         for (value, number) in axis.ticks() {
             let y = coordinate(self.y(axis, value));
             let below = coordinate(self.y(axis, value) + 4.0);
-            let before = coordinate(self.left - 6.0);
+            let end = coordinate(self.left - 6.0);
             let _ = write!(
                 out,
-                "<path class=\"grid\" d=\"M{left} {y}H{right}\"/><text class=\"end\" x=\"{before}\" \
+                "<path class=\"grid\" d=\"M{left} {y}H{right}\"/><text class=\"end\" x=\"{end}\" \
                  y=\"{below}\">{number}</text>"
             );
         }

@@ -92,7 +92,7 @@ fn thinned<T: Copy>(points: &[T], most: usize, demand: fn(&T) -> f64) -> Vec<T> 
         return points.to_vec();
     }
     let length = points.len().div_ceil((most / 2).max(1));
-    let mut kept = Vec::with_capacity(most);
+    let mut peaks = Vec::with_capacity(most);
     for stretch in points.chunks(length) {
         let mut peak = 0;
         for (number, point) in stretch.iter().enumerate() {
@@ -100,10 +100,10 @@ fn thinned<T: Copy>(points: &[T], most: usize, demand: fn(&T) -> f64) -> Vec<T> 
                 peak = number;
             }
         }
-        kept.push(stretch[peak]);
-        kept.extend(stretch.last().filter(|_| peak + 1 < stretch.len()));
+        peaks.push(stretch[peak]);
+        peaks.extend(stretch.last().filter(|_| peak + 1 < stretch.len()));
     }
-    kept
+    peaks
 }
 
 /// The chart of a simulation. `id` is unique on its page.

@@ -89,7 +89,7 @@ fn legend(out: &mut String, width: f64, lanes: &[Lane]) -> f64 {
             (x, y) = (LEFT, y + LEGEND);
         }
         let (class, name) = (track.class, track.name);
-        let (from, after) = (coordinate(x), coordinate(x + SAMPLE));
+        let (from, text_x) = (coordinate(x), coordinate(x + SAMPLE));
         let [upper, middle, base] = [6.0, 12.0, 16.0].map(|below| coordinate(y + below));
         let sample = if track.is_area {
             format!(
@@ -100,7 +100,7 @@ fn legend(out: &mut String, width: f64, lanes: &[Lane]) -> f64 {
         };
         let _ = write!(
             out,
-            "{sample}<text x=\"{after}\" y=\"{base}\">{name}</text>"
+            "{sample}<text x=\"{text_x}\" y=\"{base}\">{name}</text>"
         );
         x += room;
     }
@@ -123,7 +123,7 @@ fn steps(places: impl Iterator<Item = (f64, f64)>, bottom: Option<f64>) -> Strin
                 };
                 drawn.clone_from(&x);
             }
-            Some((_, before)) if *before != y => {
+            Some((_, height)) if *height != y => {
                 if drawn != x {
                     let _ = write!(path, "H{x}");
                     drawn.clone_from(&x);

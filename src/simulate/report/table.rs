@@ -141,11 +141,11 @@ fn has_memory(trace: &Trace) -> bool {
 }
 
 /// A difference as such, and in percent where there is a base.
-pub(super) fn to_first(more: String, now: f64, before: f64) -> String {
-    if before <= 0.0 {
+pub(super) fn to_first(more: String, now: f64, base: f64) -> String {
+    if base <= 0.0 {
         return more;
     }
-    let percent = (now / before - 1.0) * 100.0;
+    let percent = (now / base - 1.0) * 100.0;
     // Rounded it would be `+0.0 %`, which looks like a difference.
     if percent.abs() < 0.05 {
         return "same".to_owned();

@@ -69,13 +69,13 @@ pub fn panel(rows: &[StudyRow], title: &str, size: (f64, f64)) -> Panel {
     }
     for row in rows {
         let (x, y) = place(row);
-        let text = escaped(&said(row));
+        let text = escaped(&summary(row));
         let class = strategy_name(row.strategy);
         let mark = mark(row.strategy, x, y);
         let _ = write!(body, "<g class=\"{class}\"><title>{text}</title>{mark}</g>");
     }
     labels(&mut body, rows, &frame, place);
-    let description: Vec<String> = rows.iter().take(MOST_SAID).map(said).collect();
+    let description: Vec<String> = rows.iter().take(MOST_SAID).map(summary).collect();
     let more = if rows.len() > MOST_SAID {
         " The table below has them all."
     } else {
@@ -92,7 +92,7 @@ pub fn panel(rows: &[StudyRow], title: &str, size: (f64, f64)) -> Panel {
 /// The number of simulations that the description names.
 const MOST_SAID: usize = 20;
 
-fn said(row: &StudyRow) -> String {
+fn summary(row: &StudyRow) -> String {
     let (cost, unit) = cost(row);
     let (name, wait) = (row_name(row), row.result.wait.mean);
     format!("{name}: {cost:.2}{unit}, {wait:.1} s")

@@ -275,7 +275,7 @@ impl Scaler {
         let interval = interval_s(&self.state, busy, now);
         let mut seconds = interval;
         let spared_until = (self.idle.as_ref())
-            .filter(|_| self.spared == SparedSteps::Looks && world.ray.jobs.left > 0)
+            .filter(|_| self.spared == SparedSteps::Looks && world.ray.jobs.unended > 0)
             .and_then(|idle| idle.spared_until(ObservedVersions::of(world), now));
         if let Some((next, until)) = world.next_at().zip(spared_until) {
             let spared = next.since(world.now).min(until - now);

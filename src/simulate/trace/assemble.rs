@@ -163,9 +163,9 @@ fn order(drafts: &mut [JobDraft], parents: &[Vec<ParentJobs>]) -> Result<Vec<usi
     // Jobs that are left over wait for themselves, or for such ones. People have to be shown one in the circle:
     // going from a job to a parent that is left too, again and again, leads there.
     let mut at = missing.iter().position(|missing| *missing > 0);
-    let mut seen = vec![false; parents.len()];
+    let mut visited = vec![false; parents.len()];
     while let Some(index) = at {
-        if std::mem::replace(&mut seen[index], true) {
+        if std::mem::replace(&mut visited[index], true) {
             return Err(drafts[index].place.fault(
                 "it waits for itself through after; take out one of the jobs in the circle",
             ));

@@ -67,9 +67,10 @@ pub fn read(text: &str, name: &str) -> Result<Trace, TraceError> {
 pub fn import(text: &str, name: &str) -> Result<Imported, TraceError> {
     let text = text.trim_start_matches('\u{feff}');
     let Some(form) = recognize(text) else {
-        let forms: String = FORMS.iter().map(|form| format!("  - {form}\n")).collect();
+        let forms: Vec<String> = FORMS.iter().map(|form| format!("  - {form}")).collect();
+        let forms = forms.join("\n");
         return Err(Place::Whole.fault(format!(
-            "it has no known form of a workload:\n{forms}docs/traces.md has an example of each"
+            "it has no known form of a workload:\n{forms}\ndocs/traces.md has an example of each"
         )));
     };
     let (mut own_name, mut losses) = (None, Vec::new());

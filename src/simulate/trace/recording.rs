@@ -110,11 +110,11 @@ impl Recording {
     }
 }
 
-/// Takes in what is told of known ids, and of new ones as long as there is room.
-fn learn<T>(known: &mut HashMap<String, T>, told: Vec<(String, T)>) {
-    for (id, one) in told {
-        if known.len() < MOST_OTHERS || known.contains_key(&id) {
-            known.insert(id, one);
+/// Adds entries of ids that are in the map, and of new ones as long as there is room.
+fn learn<T>(map: &mut HashMap<String, T>, entries: Vec<(String, T)>) {
+    for (id, entry) in entries {
+        if map.len() < MOST_OTHERS || map.contains_key(&id) {
+            map.insert(id, entry);
         }
     }
 }

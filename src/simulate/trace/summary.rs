@@ -174,11 +174,11 @@ fn longest(jobs: &[Job]) -> JobChain {
     };
     let mut chains: Vec<JobChain> = Vec::with_capacity(jobs.len());
     for job in jobs {
-        let before = job.after.iter().map(|index| chains[*index]);
-        let before = before.fold(JobChain::default(), longer);
+        let longest_parent = job.after.iter().map(|index| chains[*index]);
+        let longest_parent = longest_parent.fold(JobChain::default(), longer);
         chains.push(JobChain {
-            jobs: before.jobs + 1,
-            seconds: before.seconds + job.seconds,
+            jobs: longest_parent.jobs + 1,
+            seconds: longest_parent.seconds + job.seconds,
         });
     }
     chains.into_iter().fold(JobChain::default(), longer)

@@ -179,6 +179,7 @@ impl VariedField {
                 limit(cluster, group, "max-memory", &bytes);
             }
             Self::Policy(field) => field.set(value, reconciler),
+            // The start of Ray is a part of it, which `set_pod_start` keeps.
             Self::PodStartSeconds => world.set_pod_start(value),
             Self::NodeStartSeconds => {
                 let pools = world.pools.iter_mut();

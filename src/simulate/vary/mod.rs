@@ -85,14 +85,14 @@ impl Variation {
         let object = ClusterObject::from(cluster.clone());
         let groups = object.spec.iter().flat_map(|spec| &spec.groups);
         let groups = groups.filter(|group| matches!(group.role, Role::Worker { .. }));
-        let named: Vec<(&str, &GroupSpec)> = groups
+        let workers: Vec<(&str, &GroupSpec)> = groups
             .filter(|group| !group.name.is_empty())
             .map(|group| (group.name.as_str(), group))
             .collect();
         if let Some(group) = &self.group
-            && !named.iter().any(|(name, _)| name == group)
+            && !workers.iter().any(|(name, _)| name == group)
         {
-            let names: Vec<String> = named.iter().map(|(name, _)| shown_text(name)).collect();
+            let names: Vec<String> = workers.iter().map(|(name, _)| shown_text(name)).collect();
             let (group, names) = (shown_text(group), names.join(", "));
             return Err(format!(
                 "there is no worker group {group} to vary; there are: {names}"
@@ -101,7 +101,7 @@ impl Variation {
         if !matches!(field, VariedField::MaxCpu | VariedField::MaxMemory) {
             return Ok(());
         }
-        let limited = named.into_iter().filter(|(name, _)| {
+        let limited = workers.into_iter().filter(|(name, _)| {
             let is_varied = self.group.as_deref().is_none_or(|group| group == *name);
             is_varied && object.ippr.is_well_formed() && object.ippr.lists(name)
         });

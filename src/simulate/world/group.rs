@@ -76,7 +76,7 @@ fn read(group: &GroupSpec, object: &Value) -> Result<SimulatedGroup, String> {
         return Err(fault(ProblemReason::NoHosts(hosts).to_string()));
     }
     let hosts = i64::try_from(group.hosts).unwrap_or(i64::MAX);
-    let replicas = wanted(group.replicas, group.min_replicas, group.max_replicas);
+    let replicas = replica_count(group.replicas, group.min_replicas, group.max_replicas);
     let pods = replicas.max(1).saturating_mul(hosts);
     if pods > MOST_PODS {
         return Err(fault(format!(
@@ -135,7 +135,7 @@ fn read(group: &GroupSpec, object: &Value) -> Result<SimulatedGroup, String> {
 }
 
 /// The replicas that KubeRay makes.
-fn wanted(replicas: Option<i64>, min: Option<i64>, max: Option<i64>) -> i64 {
+fn replica_count(replicas: Option<i64>, min: Option<i64>, max: Option<i64>) -> i64 {
     let (min, max) = (min.unwrap_or(0), max.unwrap_or(i64::MAX));
     let replicas = replicas.unwrap_or(min);
     // KubeRay asks for the minimum first, even where it is above the maximum. (KubeRay,
@@ -164,7 +164,7 @@ mod tests {
             (Some(6), Some(5), Some(2), 2),
         ] {
             assert_eq!(
-                wanted(replicas, min, max),
+                replica_count(replicas, min, max),
                 expected,
                 "{replicas:?}, {min:?} to {max:?}"
             );

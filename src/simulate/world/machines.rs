@@ -3,7 +3,7 @@
 use crate::ray::resource::Amounts;
 use std::collections::BTreeMap;
 
-use super::objects::{SimulatedNode, SimulatedPod, left};
+use super::objects::{SimulatedNode, SimulatedPod, remainder};
 use crate::simulate::moment::Moment;
 use crate::simulate::settings::NodePool;
 use crate::snapshot::NodeLoads;
@@ -108,10 +108,10 @@ impl Machines {
     /// The free amounts of a node, as the scheduler counts: CPU, memory and GPUs.
     pub fn room(&self, node: usize) -> (Amounts, i64) {
         let pool = &self.pools[self.nodes[node].pool];
-        let free = left(pool.allocatable, self.nodes[node].filled);
+        let free = remainder(pool.allocatable, self.nodes[node].filled);
         let pods = self.pods_on(node).map(|pod| &self.pods[pod]);
         pods.fold((free, pool.gpus), |(free, gpus), pod| {
-            (left(free, pod.requests()), gpus - pod.gpus)
+            (remainder(free, pod.requests()), gpus - pod.gpus)
         })
     }
 

@@ -121,21 +121,21 @@ impl SimulatedPod {
     }
 
     /// The requests in its spec: of the pod as a whole, or else of its containers.
-    pub fn wanted(&self) -> Amounts {
-        wanted(&self.object.spec)
+    pub fn spec_requests(&self) -> Amounts {
+        spec_requests(&self.object.spec)
     }
 
     /// The size in its spec: the limits of its containers, or their requests where they have no limits, as
     /// thousandths of cores and as bytes.
     pub fn size(&self) -> [i64; 2] {
         let containers = self.object.spec.containers.iter();
-        let wanted = containers
+        let size = containers
             .map(|container| container.resources.limits.or(container.resources.requests))
             .fold(Amounts::default(), Amounts::plus);
         let whole = |amount: i128| i64::try_from(amount).unwrap_or(i64::MAX);
         [
-            whole(wanted.cpu.unwrap_or_default().ceil_milli()),
-            whole(wanted.memory.unwrap_or_default().ceil_units()),
+            whole(size.cpu.unwrap_or_default().ceil_milli()),
+            whole(size.memory.unwrap_or_default().ceil_units()),
         ]
     }
 
@@ -181,7 +181,7 @@ impl SimulatedPod {
             status.allocated_resources = Some(resources.requests.or(resources.limits));
         }
         let whole = self.object.spec.resources;
-        self.object.status.allocated_resources = (!whole.is_empty()).then(|| self.wanted());
+        self.object.status.allocated_resources = (!whole.is_empty()).then(|| self.spec_requests());
     }
 
     /// The containers get what the spec asks for.
@@ -220,7 +220,7 @@ impl SimulatedPod {
 }
 
 /// The requests of a pod with this spec: of the pod as a whole, or else of its containers.
-pub(super) fn wanted(spec: &PodSpec) -> Amounts {
+pub(super) fn spec_requests(spec: &PodSpec) -> Amounts {
     let containers = spec.containers.iter();
     let containers = containers
         .map(|container| container.resources.requests.or(container.resources.limits))
@@ -273,18 +273,18 @@ impl SimulatedNode {
 }
 
 /// Checks that amounts are nowhere above others. An absent amount is 0.
-pub fn fits(wanted: Amounts, free: Amounts) -> bool {
-    wanted.cpu.unwrap_or_default() <= free.cpu.unwrap_or_default()
-        && wanted.memory.unwrap_or_default() <= free.memory.unwrap_or_default()
+pub fn fits(amounts: Amounts, free: Amounts) -> bool {
+    amounts.cpu.unwrap_or_default() <= free.cpu.unwrap_or_default()
+        && amounts.memory.unwrap_or_default() <= free.memory.unwrap_or_default()
 }
 
-/// The amounts left; nothing goes below 0.
-pub fn left(free: Amounts, taken: Amounts) -> Amounts {
+/// The amounts that remain; nothing goes below 0.
+pub fn remainder(free: Amounts, taken: Amounts) -> Amounts {
     let less = |free: Option<Quantity>, taken: Option<Quantity>| {
-        let left = free
+        let rest = free
             .unwrap_or_default()
             .checked_sub(taken.unwrap_or_default());
-        left.filter(|left| !left.is_negative()).unwrap_or_default()
+        rest.filter(|rest| !rest.is_negative()).unwrap_or_default()
     };
     Amounts::new(less(free.cpu, taken.cpu), less(free.memory, taken.memory))
 }

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use super::state::World;
 use crate::initial_size::resized;
 use crate::simulate::world::group::SimulatedGroup;
-use crate::simulate::world::objects::{DeletionCause, SimulatedPod, unscheduled, wanted};
+use crate::simulate::world::objects::{DeletionCause, SimulatedPod, spec_requests, unscheduled};
 use crate::simulate::world::queue::WorldEvent;
 use crate::snapshot::pod_object::{
     ContainerStatus, OwnerReference, PodLabels, PodMetadata, PodObject, PodSpec, PodStatus,
@@ -29,7 +29,7 @@ impl World {
         }
         for group in self.groups.clone() {
             let of_group = |pod: &usize| self.machines.pods[*pod].group() == group.name;
-            let pods: Vec<usize> = self.own().filter(of_group).collect();
+            let pods: Vec<usize> = self.own_pods().filter(of_group).collect();
             // KubeRay leaves a group alone until its deletions are over. (`scale_expectations.go`)
             if pods.iter().any(|pod| self.machines.pods[*pod].is_awaited) {
                 continue;
@@ -137,8 +137,9 @@ impl World {
             let name = if group.is_head() {
                 format!("{cluster}-head")
             } else {
-                let left = self.disturbance.quota_left(self);
-                if left.is_some_and(|left| wanted(&spec).cpu.unwrap_or_default() > left) {
+                let quota = self.disturbance.quota_left(self);
+                let cpu = spec_requests(&spec).cpu.unwrap_or_default();
+                if quota.is_some_and(|quota| cpu > quota) {
                     return false;
                 }
                 self.ledger.pods_made += 1;

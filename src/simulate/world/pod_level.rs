@@ -17,7 +17,7 @@ pub(super) fn fill_in(spec: &mut PodSpec) {
 }
 
 /// The API server's reason to refuse this spec for a pod that had another one.
-pub(super) fn refusal(before: &PodSpec, spec: &PodSpec) -> Option<String> {
+pub(super) fn refusal(stored: &PodSpec, spec: &PodSpec) -> Option<String> {
     let whole = spec.resources;
     if whole.is_empty() {
         return None;
@@ -47,7 +47,7 @@ pub(super) fn refusal(before: &PodSpec, spec: &PodSpec) -> Option<String> {
         }
     }
     // (`ValidatePodResize`.)
-    let changes_class = is_guaranteed(before.resources) != is_guaranteed(whole);
+    let changes_class = is_guaranteed(stored.resources) != is_guaranteed(whole);
     changes_class.then(|| "spec: Pod QOS Class may not change as a result of resizing".to_owned())
 }
 

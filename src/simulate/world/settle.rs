@@ -40,7 +40,7 @@ impl World {
     #[expect(clippy::cast_precision_loss, reason = "costs are reckoned in floats")]
     pub(super) fn count_cost(&mut self) {
         let mut rate = Capacity::default();
-        let pods = self.own().map(|pod| &self.machines.pods[pod]);
+        let pods = self.own_pods().map(|pod| &self.machines.pods[pod]);
         for (cpus, memory, gpus) in pods.filter_map(SimulatedPod::paid) {
             rate.cpus += cpus;
             rate.memory += memory;
@@ -67,7 +67,7 @@ impl World {
             paid,
             ..CurveLevel::default()
         });
-        let (mut on_head, mut held) = ([0.0; 3], 0_i64);
+        let (mut on_head, mut memory_held) = ([0.0; 3], 0_i64);
         for (number, node) in self.ray.living() {
             let (used, total) = (read(&node.used), read(&node.total));
             for (at, level) in levels.iter_mut().enumerate() {
@@ -79,7 +79,7 @@ impl World {
                     0.0
                 };
             }
-            held = held.saturating_add(self.ray.memory_in_use(number, self.now));
+            memory_held = memory_held.saturating_add(self.ray.memory_in_use(number, self.now));
         }
         let mut waiting_jobs = 0;
         let mut wait = |bundle: &Bundle, count: usize| {
@@ -118,7 +118,7 @@ impl World {
             nodes: rate.nodes,
             waiting_jobs: waiting_jobs as f64,
             memory,
-            memory_held: held as f64,
+            memory_held: memory_held as f64,
             gpus,
         });
     }

@@ -30,7 +30,7 @@ impl World {
 
     /// The objects as they are stored.
     pub fn stored(&self) -> WorldView {
-        let pods = self.own().map(|pod| &self.machines.pods[pod]);
+        let pods = self.own_pods().map(|pod| &self.machines.pods[pod]);
         let nodes = self.machines.nodes.iter();
         // A node registers with the API server about when it is ready.
         let nodes = nodes.filter(|node| node.is_ready && node.removed.is_none());

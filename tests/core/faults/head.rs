@@ -83,7 +83,7 @@ impl LostHead {
             let phase = world.machines.pods[*pod].phase();
             phase == "Running" && world.ray.node_of(*pod).is_some()
         };
-        let had_joined: Vec<usize> = world.own().filter(had_joined).collect();
+        let had_joined: Vec<usize> = world.own_pods().filter(had_joined).collect();
         end_head(&mut world.ray);
         for worker in had_joined {
             world.after(self.reconnect_s, WorldEvent::PodEnds(worker));
@@ -103,7 +103,7 @@ impl LostHead {
 
     /// Drivers submit again what was lost with the head, unless that is gone again.
     pub(super) fn drivers_return(&mut self, world: &mut World) {
-        let mut own = world.own().map(|pod| &world.machines.pods[pod]);
+        let mut own = world.own_pods().map(|pod| &world.machines.pods[pod]);
         let is_there = own.any(|pod| pod.is_head && !pod.is_deleting());
         drop(own);
         if is_there && !self.is_gone() && self.is_awaited {
@@ -152,7 +152,7 @@ fn submit_again(ray: &mut Ray, now: Moment) {
     for number in 0..ray.jobs.all.len() {
         let is_ready = match &ray.jobs.all[number].state {
             JobState::Lost => {
-                ray.jobs.left += 1;
+                ray.jobs.unended += 1;
                 let job = &mut ray.jobs.all[number];
                 let is_ready = job.waits_for == 0;
                 job.state = JobState::Blocked;
@@ -259,9 +259,12 @@ mod tests {
     fn drivers_submit_again_what_was_lost_with_the_head() {
         let mut ray = with_a_lost_head();
         assert_eq!(ray.jobs.all[2].state, JobState::Lost);
-        assert_eq!(ray.jobs.left, 1, "one still runs where nobody hears of it");
+        assert_eq!(
+            ray.jobs.unended, 1,
+            "one still runs where nobody hears of it"
+        );
         submit_again(&mut ray, NOW);
-        assert_eq!(ray.jobs.left, 3, "what the first one made is gone, too");
+        assert_eq!(ray.jobs.unended, 3, "what the first one made is gone, too");
         join(&mut ray, 1);
         // The old process of the second job ends in vain.
         ray.end(1, 1, NOW);
@@ -271,7 +274,7 @@ mod tests {
             assert_eq!(ray.schedule(NOW), [number]);
             ray.end(number, attempt, NOW);
         }
-        assert_eq!(ray.jobs.left, 0);
+        assert_eq!(ray.jobs.unended, 0);
     }
 
     #[test]
@@ -280,6 +283,6 @@ mod tests {
         join(&mut ray, 1);
         assert!(ray.schedule(NOW).is_empty());
         end_headless(&mut ray, 0);
-        assert_eq!(ray.jobs.left, 0);
+        assert_eq!(ray.jobs.unended, 0);
     }
 }

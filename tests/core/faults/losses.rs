@@ -40,7 +40,7 @@ pub(crate) fn fail_named(world: &mut World, name: &str) {
 
 /// Ray's notes about resizes are removed from all pods.
 pub(crate) fn remove_notes(world: &mut World) {
-    for number in world.own().collect::<Vec<_>>() {
+    for number in world.own_pods().collect::<Vec<_>>() {
         world.machines.pods[number]
             .object
             .metadata
@@ -125,7 +125,7 @@ fn pick_worker(
         let pod = &world.machines.pods[*number];
         !pod.is_head && !pod.is_deleting() && is_one(pod)
     };
-    picked(world.own().filter(is_one), pick)
+    picked(world.own_pods().filter(is_one), pick)
 }
 
 /// Pods of others take all CPU that there is.
@@ -151,7 +151,7 @@ pub(crate) fn kubelets_retry(world: &mut World) {
         let mut reasons = conditions.filter_map(|one| one.reason.as_deref());
         reasons.any(|reason| reason == "Deferred")
     };
-    let deferred = world.own().filter(is_deferred);
+    let deferred = world.own_pods().filter(is_deferred);
     for pod in deferred.collect::<Vec<_>>() {
         world.after(0.0, WorldEvent::Kubelet(pod));
     }
@@ -166,7 +166,9 @@ pub(super) fn lose_head(
     with_node: bool,
     returns: bool,
 ) -> Option<String> {
-    let head = world.own().find(|pod| world.machines.pods[*pod].is_head)?;
+    let head = world
+        .own_pods()
+        .find(|pod| world.machines.pods[*pod].is_head)?;
     let mut trouble = troubles.borrow_mut();
     trouble.lost_head.expect_drivers(returns);
     drop(trouble);

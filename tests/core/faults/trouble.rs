@@ -340,9 +340,9 @@ impl Disturbance for Troubles {
         let cores = self.borrow().quota?;
         // A quota does not count pods that have ended. (Kubernetes,
         // `quota/v1/evaluator/core/pods.go`, `QuotaV1Pod`.)
-        let pods = world.own().map(|pod| &world.machines.pods[pod]);
+        let pods = world.own_pods().map(|pod| &world.machines.pods[pod]);
         let counted = pods.filter(|pod| !pod.has_ended());
-        let used = counted.map(SimulatedPod::wanted);
+        let used = counted.map(SimulatedPod::spec_requests);
         let used = used.fold(Amounts::default(), Amounts::plus);
         Quantity::from_units(cores).checked_sub(used.cpu.unwrap_or_default())
     }

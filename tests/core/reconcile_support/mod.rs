@@ -292,7 +292,7 @@ impl Run {
                 let node = nodes.find(|(_, node)| node.pod_name == pod.name());
                 let names = &self.world.ray.names;
                 let total = node.map(|(_, node)| names.amounts(&node.total)["CPU"]);
-                let (wants, has) = (cores(pod.wanted()), cores(pod.limits()));
+                let (wants, has) = (cores(pod.spec_requests()), cores(pod.limits()));
                 format!("wants {wants}, has {has}, Ray has {total:?}")
             });
             let mut pods: Vec<String> = pods.collect();

@@ -9,7 +9,7 @@ use crate::reconcile::effects::effect::PodPatch;
 use crate::reconcile::{Failure, Reply};
 use crate::simulate::world::World;
 use crate::simulate::world::machines::Notice;
-use crate::simulate::world::objects::{fits, left};
+use crate::simulate::world::objects::{fits, remainder};
 use crate::simulate::world::pod_level;
 use crate::simulate::world::queue::WorldEvent;
 use crate::snapshot::pod_object::Resources;
@@ -89,11 +89,11 @@ impl World {
         // From Kubernetes 1.36 on the API server itself refuses what the node could never hold.
         // (`plugin/pkg/admission/podresize`.)
         if let Some(allocatable) = self.allocatable_of(number)
-            && !fits(resized.wanted(), allocatable)
+            && !fits(resized.spec_requests(), allocatable)
         {
             let milli = |amounts: Amounts| amounts.cpu.unwrap_or_default().ceil_milli();
             let bytes = |amounts: Amounts| amounts.memory.unwrap_or_default().ceil_units();
-            let wanted = resized.wanted();
+            let wanted = resized.spec_requests();
             let short = [
                 ("cpu", milli(wanted), milli(allocatable)),
                 ("memory", bytes(wanted), bytes(allocatable)),
@@ -111,9 +111,12 @@ impl World {
         if resized.object.spec == self.machines.pods[number].object.spec {
             return Ok(Reply::Ok);
         }
-        let (wanted, before) = (resized.wanted(), self.machines.pods[number].wanted());
+        let (wanted, before) = (
+            resized.spec_requests(),
+            self.machines.pods[number].spec_requests(),
+        );
         // A quota counts what the spec asks for, also before the kubelet has given it.
-        let more = left(wanted, before).cpu.unwrap_or_default();
+        let more = remainder(wanted, before).cpu.unwrap_or_default();
         let free = self.disturbance.quota_left(self);
         if wanted.cpu > before.cpu && free.is_some_and(|free| more > free) {
             // (`k8s.io/apiserver`, `resourcequota/controller.go`.)

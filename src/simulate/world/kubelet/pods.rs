@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use crate::simulate::ray::node::RayNode;
 use crate::simulate::world::World;
-use crate::simulate::world::objects::{SimulatedPod, fits, left};
+use crate::simulate::world::objects::{SimulatedPod, fits, remainder};
 use crate::simulate::world::queue::WorldEvent;
 use crate::snapshot::NodeId;
 use crate::snapshot::gcs::HEAD_RESOURCE;
@@ -185,7 +185,7 @@ impl World {
             return;
         }
         let generation = pod.object.metadata.generation.unwrap_or(0);
-        let (wanted, node) = (pod.wanted(), pod.node);
+        let (wanted, node) = (pod.spec_requests(), pod.node);
         let pending = |world: &mut Self, reason: &str, message: String| {
             let pod = &mut world.machines.pods[number];
             pod.set_resize("PodResizePending", Some(reason), Some(message));
@@ -204,7 +204,7 @@ impl World {
             let others = others.fold(self.machines.nodes[node].filled, |sum, other| {
                 sum.plus(self.machines.pods[other].allocated())
             });
-            if !fits(wanted, left(allocatable, others)) {
+            if !fits(wanted, remainder(allocatable, others)) {
                 return pending(self, "Deferred", deferred(wanted, others, allocatable));
             }
         }

@@ -65,8 +65,8 @@ impl CostLedger {
 
     /// From now on no job uses this much of what is paid for.
     pub(super) fn set_unused(&mut self, unused: Capacity, now: Moment) {
-        let (before, since) = self.unused;
-        self.slack.add(before, now.since(since));
+        let (rate, since) = self.unused;
+        self.slack.add(rate, now.since(since));
         self.unused = (unused, now);
     }
 }

@@ -6,7 +6,7 @@
 //! (Karpenter's `designs/in-place-pod-vertical-scaling.md` is about that.)
 
 use super::super::machines::{Machines, Notice};
-use super::super::objects::left;
+use super::super::objects::remainder;
 use crate::ray::resource::Amounts;
 use crate::simulate::world::state::World;
 
@@ -120,7 +120,7 @@ impl Machines {
             let Some((_, (free, gpus))) = node else {
                 return false;
             };
-            (*free, *gpus) = (left(*free, pod.requests()), *gpus - pod.gpus);
+            (*free, *gpus) = (remainder(*free, pod.requests()), *gpus - pod.gpus);
             true
         })
     }

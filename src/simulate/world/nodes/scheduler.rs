@@ -3,7 +3,7 @@
 
 use crate::ray::resource::Amounts;
 use crate::simulate::world::machines::Notice;
-use crate::simulate::world::objects::{left, unscheduled};
+use crate::simulate::world::objects::{remainder, unscheduled};
 use crate::simulate::world::queue::WorldEvent;
 use crate::simulate::world::state::World;
 
@@ -127,10 +127,11 @@ impl World {
         let mut planned: Vec<(usize, (Amounts, i64))> = open
             .map(|(number, node)| (node.pool, machines.room(number)))
             .collect();
-        let mut asked = Vec::new();
+        let mut new_nodes = Vec::new();
         for pod in machines.unbound() {
             let pod = &machines.pods[pod];
-            let take = |(free, gpus): (Amounts, i64)| (left(free, pod.requests()), gpus - pod.gpus);
+            let take =
+                |(free, gpus): (Amounts, i64)| (remainder(free, pod.requests()), gpus - pod.gpus);
             if let Some((_, room)) =
                 (planned.iter_mut()).find(|(pool, room)| pod.fits_in(*pool, *room))
             {
@@ -138,7 +139,7 @@ impl World {
                 continue;
             }
             let count = |pool: usize| {
-                machines.nodes_of(pool) + asked.iter().filter(|asked| **asked == pool).count()
+                machines.nodes_of(pool) + new_nodes.iter().filter(|of| **of == pool).count()
             };
             // The first such pool of the file, so that its author decides by the order.
             let larger = machines.pools.iter().enumerate().find(|(number, pool)| {
@@ -147,10 +148,10 @@ impl World {
             });
             if let Some((number, pool)) = larger {
                 planned.push((number, take((pool.allocatable, pool.gpus))));
-                asked.push(number);
+                new_nodes.push(number);
             }
         }
-        for pool in asked {
+        for pool in new_nodes {
             let delay = self.machines.pools[pool].start_s;
             let node = self.machines.add_node(pool, None);
             self.after(delay, WorldEvent::NodeReady(node));

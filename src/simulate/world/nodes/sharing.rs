@@ -7,14 +7,14 @@ use crate::simulate::world::state::World;
 
 impl World {
     /// The numbers of the cluster's pods that exist, in the order of their names.
-    pub fn own(&self) -> impl Iterator<Item = usize> + use<'_> {
+    pub fn own_pods(&self) -> impl Iterator<Item = usize> + use<'_> {
         let own = self.machines.present.get(self.number).into_iter();
         own.flat_map(|own| own.values().copied())
     }
 
     /// The worker pods that exist.
     pub fn workers(&self) -> impl Iterator<Item = &SimulatedPod> {
-        let pods = self.own().map(|pod| &self.machines.pods[pod]);
+        let pods = self.own_pods().map(|pod| &self.machines.pods[pod]);
         pods.filter(|pod| !pod.is_head)
     }
 

@@ -96,7 +96,7 @@ release-dry-run: tools ## What a release needs no network for, twice, and whethe
 	RAYFIT_RELEASE_BINARY=$(BINARY) scripts/release.sh dry-run
 
 .PHONY: demo
-demo: tools ## A cluster on this machine, good and bad RayClusters, and what a person sees
+demo: $(if $(RAYFIT_DEMO_KUBECONFIG),,tools) ## A cluster on this machine, good and bad RayClusters, and what a person sees
 	scripts/demo.sh
 
 .PHONY: bench

@@ -3,11 +3,14 @@
 # builds Rayfit first, and shows a first denial while it builds the rest.
 #
 # Without more it starts a lab of its own (tests/lab/README.md) and ends it again. On a cluster of
-# yours it works in namespaces of its own, checks no objects elsewhere, and removes what it created:
+# yours it needs kubectl and an image of Rayfit, and nothing else. It works in namespaces of its own,
+# checks no objects elsewhere, and removes what it created:
 #
 # RAYFIT_DEMO_KUBECONFIG  that cluster's kubeconfig; no other one is ever read
 # RAYFIT_DEMO_IMAGE       an image of Rayfit that the cluster can pull or has already; without it
-#                         one is built and loaded, into kind and minikube
+#                         one is built (make image) and loaded, into kind and minikube
+# RAYFIT_DEMO_RAY         if not empty, a Ray cluster is started there, too, whose pod grows in place:
+#                         it needs KubeRay, Kubernetes 1.33, 3 CPUs and Ray's published image
 set -euo pipefail
 unset KUBECONFIG
 
@@ -67,11 +70,8 @@ tell_what_is_built() {
   if [ -n "$build_rayfit" ]; then
     [ -e "$binary" ] && what+=("Rayfit, what has changed since the last time") || what+=("Rayfit, about 4 min")
   fi
-  if [ -z "${RAYFIT_DEMO_KUBECONFIG:-}" ]; then
-    mkdir -p "$work/bin"
-    (cd "$repository/tests" && go build -o "$work/bin/lab" ./lab/cmd/lab)
-    mapfile -t -O "${#what[@]}" what < <(cd "$repository/tests" && "$work/bin/lab" build --missing kube operator ray)
-  fi
+  (cd "$repository/tests" && go build -o "$work/bin/lab" ./lab/cmd/lab)
+  mapfile -t -O "${#what[@]}" what < <(cd "$repository/tests" && "$work/bin/lab" build --missing kube operator ray)
   [ "${#what[@]}" -gt 0 ] || return 0
   say "Built first, and kept for the next time (times on two cores, if nothing is there yet):"
   printf '  %s\n' "${what[@]}"
@@ -91,12 +91,16 @@ stop_building() {
   building=
 }
 
-# On a new machine, what comes and how long it takes, and a denial before anything is built: the
-# output of `rayfit check` as the tests have recorded it.
+# On a new machine, what comes and how long it takes, and a denial before anything is built.
 greet_new_machine() {
   [ -n "$build_rayfit" ] && [ ! -e "$binary" ] || return 0
   say "Rayfit is not built here yet: about 4 minutes on two cores. Kubernetes and Ray, if missing too: about 7 more"
-  say "Meanwhile: how Rayfit denies examples/bad.yaml, as its tests have recorded it"
+  show_recorded_denial
+}
+
+# The output of `rayfit check` without a Rayfit.
+show_recorded_denial() {
+  say "How Rayfit denies examples/bad.yaml, as its tests have recorded it"
   printf '%s$ rayfit check examples/bad.yaml%s\n' "$bold" "$plain"
   sed '1,/^---$/d' "$repository/tests/shell/snapshots/shell__cli__the_example_of_the_demo.snap"
 }
@@ -153,6 +157,37 @@ use_cluster() {
   need_resources
   system=$demo-system
   install=(--self-managed --namespace "$system" --only-namespace "$demo" --image "$image")
+  write_program
+}
+
+# The program `rayfit` as the cluster has it, in the image: what it prints comes from a pod of its own,
+# and files are checked in the pod that serves, because the image has no shell to copy them into.
+write_program() {
+  cat >"$work/bin/rayfit" <<SH
+#!/usr/bin/env bash
+set -euo pipefail
+if [ "\$1" = check ]; then
+  exec kubectl exec -i -n $system deployment/rayfit -- /rayfit check - <"\$2"
+fi
+printf -v arguments '"%s", ' "\$@"
+kubectl create -f - >/dev/null <<YAML
+apiVersion: v1
+kind: Pod
+metadata: {name: rayfit, namespace: $demo}
+spec:
+  restartPolicy: Never
+  securityContext: {runAsNonRoot: true, seccompProfile: {type: RuntimeDefault}}
+  containers:
+  - name: rayfit
+    image: $image
+    args: [\$arguments]
+    securityContext: {allowPrivilegeEscalation: false, capabilities: {drop: [ALL]}}
+YAML
+kubectl wait pod/rayfit -n $demo --for=jsonpath='{.status.phase}'=Succeeded --timeout=120s >/dev/null
+kubectl logs -n $demo rayfit
+kubectl delete pod rayfit -n $demo --wait=false >/dev/null
+SH
+  chmod +x "$work/bin/rayfit"
 }
 
 # A Rayfit that is there already has the definition of RayPolicy, or webhooks, and a namespace may be somebody's.
@@ -191,18 +226,18 @@ choose_image() {
 }
 
 remove_resources() {
-  kubectl delete --ignore-not-found -f "$work/crd.yaml"
+  kubectl delete --ignore-not-found crd/rayclusters.ray.io
 }
 
-# Without KubeRay, its RayCluster alone, from the Go module that the lab is built from.
+# Without KubeRay, its RayCluster alone.
 need_resources() {
   ! kubectl get crd rayclusters.ray.io >/dev/null 2>&1 || return 0
   say "KubeRay is not installed there: its RayCluster resource, for the time of the demo"
-  local module=github.com/ray-project/kuberay/ray-operator
-  (cd "$repository/tests/lab/operator" && go mod download "$module" && go list -m -f '{{.Dir}}' "$module") >"$work/module"
-  cp "$(cat "$work/module")/config/crd/bases/ray.io_rayclusters.yaml" "$work/crd.yaml"
+  local version
+  version=$(sed -n 's/.*KubeRayVersion *= "\(.*\)"/\1/p' "$repository/tests/lab/versions.go")
+  resources=https://raw.githubusercontent.com/ray-project/kuberay/v$version/ray-operator/config/crd/bases/ray.io_rayclusters.yaml
   undo+=(remove_resources)
-  run kubectl create -f "$work/crd.yaml"
+  run kubectl create -f "$resources"
   local attempt
   for attempt in $(seq 100); do
     kubectl get rayclusters --namespace default >/dev/null 2>&1 && return 0
@@ -214,8 +249,9 @@ need_resources() {
 # What is shown.
 
 uninstall() {
+  [ -s "$work/installed.yaml" ] || return 0
   echo "uninstalling .." >&2
-  "$binary" manifests "${install[@]}" | kubectl delete --ignore-not-found -f - >/dev/null
+  kubectl delete --ignore-not-found -f "$work/installed.yaml" >/dev/null
 }
 
 remove_namespace() {
@@ -245,7 +281,7 @@ install_rayfit() {
   if [ -n "${RAYFIT_DEMO_KUBECONFIG:-}" ]; then
     undo+=(uninstall)
   fi
-  run "rayfit manifests ${install[*]} | kubectl apply -f -"
+  run "rayfit manifests ${install[*]} | tee installed.yaml | kubectl apply -f -"
   run kubectl rollout status "deployment/rayfit -n $system --timeout=120s"
   run kubectl rollout status "deployment/rayfit-controller -n $system --timeout=120s"
   until_judged
@@ -289,11 +325,16 @@ show() {
   run_refused 'rayfit check bad.yaml | tail -n 1'
 }
 
-# A Ray cluster that works, for the lab only: images are names there, and since many Ray nodes share
-# one machine, each listens on its pod's address and the GCS on a port of its own.
+# A Ray cluster that works. In the lab images are names, and since many Ray nodes share one machine,
+# each listens on its pod's address and the GCS on a port of its own.
 write_live() {
-  local port
-  port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
+  local port head worker
+  most=2 head='num-cpus: "0"' worker=
+  if [ -z "${RAYFIT_DEMO_KUBECONFIG:-}" ]; then
+    port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
+    most=3 worker="node-ip-address: \$POD_IP, object-store-memory: \"100000000\""
+    head+=", port: \"$port\", $worker"
+  fi
   cat >live.yaml <<YAML
 apiVersion: ray.io/v1
 kind: RayCluster
@@ -303,12 +344,12 @@ metadata:
   annotations:
     rayfit.dev/reconcile: central   # scaled by Rayfit, not by Ray's own autoscaler
     ray.io/ippr: |
-      {"groups": {"cpu": {"max-cpu": "3", "max-memory": "1Gi", "resize-timeout": 60}}}
+      {"groups": {"cpu": {"max-cpu": "$most", "max-memory": "2Gi", "resize-timeout": 60}}}
 spec:
   rayVersion: 2.60.0
   enableInTreeAutoscaling: true
   headGroupSpec:
-    rayStartParams: {num-cpus: "0", port: "$port", node-ip-address: \$POD_IP, object-store-memory: "100000000"}
+    rayStartParams: {$head}
     template:
       spec:
         containers:
@@ -319,25 +360,25 @@ spec:
   - groupName: cpu
     minReplicas: 1
     maxReplicas: 1
-    rayStartParams: {node-ip-address: \$POD_IP, object-store-memory: "100000000"}
+    rayStartParams: {$worker}
     template:
       spec:
         containers:
         - name: ray-worker
           image: rayproject/ray:2.60.0
-          resources: {limits: {cpu: "1", memory: 1Gi}}
+          resources: {limits: {cpu: "1", memory: 2Gi}}
 YAML
-  cat >task.py <<'PYTHON'
+  cat >task.py <<PYTHON
 import os, time, ray
 
-address = os.environ["POD_IP"]
-ray.init(f"{address}:{os.environ['RAY_PORT']}", _node_ip_address=address, log_to_driver=False, logging_level="error")
+address = os.environ.get("POD_IP", "127.0.0.1")
+ray.init(f"{address}:{os.environ.get('RAY_PORT', 6379)}", _node_ip_address=os.environ.get("POD_IP"), log_to_driver=False, logging_level="error")
 
-@ray.remote(num_cpus=3)
+@ray.remote(num_cpus=$most)
 def where():
     return os.environ["RAY_CLOUD_INSTANCE_ID"]
 
-print("Ray has", ray.cluster_resources().get("CPU"), "CPUs; a task that needs 3 ...", flush=True)
+print("Ray has", ray.cluster_resources().get("CPU"), "CPUs; a task that needs $most ...", flush=True)
 begin = time.time()
 pod = ray.get(where.remote())
 print(f"... has run {time.time() - begin:.1f} s later in pod {pod}")
@@ -346,9 +387,9 @@ PYTHON
 
 show_growth() {
   write_live
-  say "For real: a Ray cluster with one worker of one CPU, which may grow to three. Rayfit scales it"
+  say "For real: a Ray cluster with one worker of one CPU, which may grow to $most. Rayfit scales it"
   run kubectl apply -f live.yaml
-  run "kubectl wait --for=jsonpath={.status.state}=ready raycluster/live -n $demo --timeout=180s"
+  run "kubectl wait --for=jsonpath={.status.state}=ready raycluster/live -n $demo --timeout=600s"
   local worker="kubectl get pods -n $demo -l ray.io/cluster=live,ray.io/node-type=worker"
   local columns=POD:.metadata.name,CPU:.status.containerStatuses[0].resources.limits.cpu,RESTARTS:.status.containerStatuses[0].restartCount
   run "$worker -o custom-columns='$columns'"
@@ -359,13 +400,13 @@ show_growth() {
   run "kubectl exec -i -n $demo $head -c ray-head -- python - <task.py"
   run "$worker -o custom-columns='$columns'"
   run "kubectl get events -n $demo --field-selector involvedObject.name=live,reportingComponent=rayfit.dev/controller -o custom-columns=REASON:.reason,MESSAGE:.message"
-  run "rayfit status $demo/live"
+  [ -n "${RAYFIT_DEMO_KUBECONFIG:-}" ] || run "rayfit status $demo/live"
 }
 
 look_further() {
   say "To look further"
   cat <<EOF
-  rayfit is $binary
+  rayfit is $program
   rayfit explain RF104            one rule in full; rayfit rules lists all
   rayfit check examples/bad.yaml  findings with line and column, also as JSON, SARIF, GitHub annotations
   rayfit manifests --help         install on a cluster of yours
@@ -374,29 +415,30 @@ EOF
 }
 
 build_rayfit=
-[ $# -gt 0 ] || build_rayfit=yes
 building=
-greet_new_machine
-tell_what_is_built
-if [ -z "${RAYFIT_DEMO_KUBECONFIG:-}" ]; then
-  build_lab_meanwhile
-fi
-build_rayfit
 mkdir -p "$work/bin"
-ln -s "$binary" "$work/bin/rayfit"
 export PATH=$work/bin:$PATH
-show_first_denial
 if [ -n "${RAYFIT_DEMO_KUBECONFIG:-}" ]; then
+  show_recorded_denial
   use_cluster
+  program="in the image $image"
 else
+  [ $# -gt 0 ] || build_rayfit=yes
+  greet_new_machine
+  tell_what_is_built
+  build_lab_meanwhile
+  build_rayfit
+  ln -s "$binary" "$work/bin/rayfit"
+  show_first_denial
   start_lab
+  program=$binary
 fi
 cd "$work"
 write_files
 before_rayfit
 install_rayfit
 show
-if [ -z "${RAYFIT_DEMO_KUBECONFIG:-}" ]; then
+if [ -z "${RAYFIT_DEMO_KUBECONFIG:-}" ] || [ -n "${RAYFIT_DEMO_RAY:-}" ]; then
   show_growth
 fi
 look_further

@@ -12,7 +12,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 # shellcheck source=scripts/parts.sh
 . scripts/parts.sh
-all=(build random faults parity refusals image lab scaling scale ray kuberay)
+all=(build random faults parity refusals image lab older scaling scale ray kuberay)
 cargo=${CARGO:-cargo} go=${GO:-go}
 cases=${CASES:-5000} seed=${SEED:-$(date +%s)} count=${COUNT:-20000} rounds=${ROUNDS:-1}
 # Optimised a little, with every check that a debug build has.
@@ -75,6 +75,12 @@ lab() {
   packages=$(cd tests && "$go" list ./e2e/... | grep -v '/e2e/scaling$')
   # shellcheck disable=SC2086 # a word for each package
   in_lab $packages
+}
+
+# The short set with the oldest KubeRay whose autoscaler may resize pods.
+older() {
+  [ -n "${BINARY:-}" ] || build || return
+  (cd tests && LAB_KUBERAY=1.5.1 RAYFIT_BIN=${BINARY:-$OLDPWD/target/$profile/rayfit} "$go" run ./suite short)
 }
 
 # What one process costs, which says something of an optimised one only.

@@ -34,7 +34,7 @@ var recipes = []recipe{
 			" -X k8s.io/component-base/version.gitMajor=1 -X k8s.io/component-base/version.gitMinor=37",
 	},
 	{
-		name: "operator", title: "the KubeRay operator " + KubeRayVersion, first: "about 2 min",
+		name: "operator", module: operatorFolder(), title: "the KubeRay operator " + KubeRay(), first: "about 2 min",
 		target: KubeRayModule, ldflags: "-s -w",
 	},
 	{
@@ -273,7 +273,7 @@ func (r recipe) compile(ctx context.Context, say *progress, dir, path string) er
 // Module returns the folder of a Go module that the lab depends on, KubeRayModule,
 // CertManagerModule, KueueModule, VPAModule, KarpenterModule or GatewayAPIModule, in the module cache: its CRDs, samples and charts.
 func Module(ctx context.Context, module string) (string, error) {
-	name := map[string]string{KubeRayModule: "operator", CertManagerModule: "certmanager", KueueModule: "kueue", VPAModule: "vpa", KarpenterModule: "karpenter", GatewayAPIModule: "operator"}[module]
+	name := map[string]string{KubeRayModule: operatorFolder(), CertManagerModule: "certmanager", KueueModule: "kueue", VPAModule: "vpa", KarpenterModule: "karpenter", GatewayAPIModule: "operator"}[module]
 	if name == "" {
 		return "", fmt.Errorf("module %s is not one of the lab's: use KubeRayModule, CertManagerModule, KueueModule, VPAModule, KarpenterModule or GatewayAPIModule", module)
 	}

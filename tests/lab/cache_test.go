@@ -127,6 +127,7 @@ func TestVersionsAgree(t *testing.T) {
 	for line, folder := range map[string]string{
 		"k8s.io/kubernetes v" + KubernetesVersion:     "kube",
 		KubeRayModule + " v" + KubeRayVersion:         "operator",
+		KubeRayModule + " v" + OlderKubeRayVersion:    "operator-" + OlderKubeRayVersion,
 		GatewayAPIModule + " v" + GatewayAPIVersion:   "operator",
 		CertManagerModule + " v" + CertManagerVersion: "certmanager",
 		KueueModule + " v" + KueueVersion:             "kueue",

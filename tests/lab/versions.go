@@ -1,18 +1,25 @@
 package lab
 
+import (
+	"cmp"
+	"os"
+)
+
 // The versions of everything real in the lab. Each Go module under this folder
 // pins the same version in its go.mod; TestVersionsAgree compares them, so that
 // messages and documentation cannot drift from what is built.
 const (
-	KubernetesVersion  = "1.37.2"
-	KubeRayVersion     = "1.6.2"
-	CertManagerVersion = "1.21.2"
-	KueueVersion       = "0.19.2"
-	VPAVersion         = "1.8.1"
-	KarpenterVersion   = "1.14.1"
-	GatewayAPIVersion  = "1.4.1"
-	RayVersion         = "2.60.0"
-	HelmVersion        = "4.3.1"
+	KubernetesVersion = "1.37.2"
+	KubeRayVersion    = "1.6.2"
+	// OlderKubeRayVersion is the oldest whose autoscaler may resize pods, for LAB_KUBERAY.
+	OlderKubeRayVersion = "1.5.1"
+	CertManagerVersion  = "1.21.2"
+	KueueVersion        = "0.19.2"
+	VPAVersion          = "1.8.1"
+	KarpenterVersion    = "1.14.1"
+	GatewayAPIVersion   = "1.4.1"
+	RayVersion          = "2.60.0"
+	HelmVersion         = "4.3.1"
 	// LocustVersion is the one that KubeRay's tests ask for.
 	LocustVersion = "2.32.10"
 	// TqdmVersion is that of a package that Ray's images have besides.
@@ -32,3 +39,17 @@ const (
 	// GatewayAPIModule is the one that the operator depends on.
 	GatewayAPIModule = "sigs.k8s.io/gateway-api"
 )
+
+// KubeRay is the version of the operator: KubeRayVersion, or OlderKubeRayVersion where
+// the variable LAB_KUBERAY says so.
+func KubeRay() string {
+	return cmp.Or(os.Getenv("LAB_KUBERAY"), KubeRayVersion)
+}
+
+// operatorFolder is the folder with the module of the operator.
+func operatorFolder() string {
+	if KubeRay() == KubeRayVersion {
+		return "operator"
+	}
+	return "operator-" + KubeRay()
+}

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"rayfit.dev/rayfit/tests/lab"
 	"rayfit.dev/rayfit/tests/rig"
 )
 
@@ -60,11 +61,18 @@ func TestOtherClientsFindEveryFaultInTheMessage(t *testing.T) {
 	)
 }
 
-func TestAllFourKindsAreDeniedAtTheirOwnPlace(t *testing.T) {
-	ns := namespace(t)
-	for _, object := range []rig.Object{
-		rig.RayCluster(ns, "a"), rig.RayJob(ns, "a"), rig.RayService(ns, "a"), rig.RayCronJob(ns, "a"),
-	} {
+// allKinds has an object of each kind that this KubeRay has: RayCronJob came with 1.6.
+func allKinds(t *testing.T, ns string) []rig.Object {
+	t.Helper()
+	all := []rig.Object{rig.RayCluster(ns, "a"), rig.RayJob(ns, "b"), rig.RayService(ns, "c")}
+	if lab.KubeRay() != lab.OlderKubeRayVersion {
+		all = append(all, rig.RayCronJob(ns, "d"))
+	}
+	return all
+}
+
+func TestAllKindsAreDeniedAtTheirOwnPlace(t *testing.T) {
+	for _, object := range allKinds(t, namespace(t)) {
 		kind := object["kind"].(string)
 		said := denied(t, tooMany(object.Clone()))
 		hasOnce(t, said, rig.ClusterSpecPath(kind)+".workerGroupSpecs[0].minReplicas: 9 is above", "The "+kind)

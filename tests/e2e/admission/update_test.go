@@ -73,8 +73,11 @@ func TestWhatAFinalizerHoldsIsJudgedLikeAnyOther(t *testing.T) {
 
 func TestANamespaceWithInvalidObjectsCanBeDeleted(t *testing.T) {
 	ns := namespace(t)
-	beforeRayfit(t, withFaults(rig.RayCluster(ns, "a")), tooMany(rig.RayJob(ns, "b")),
-		tooMany(rig.RayService(ns, "c")), tooMany(rig.RayCronJob(ns, "d")))
+	var invalid []rig.Object
+	for _, object := range allKinds(t, ns) {
+		invalid = append(invalid, tooMany(object))
+	}
+	beforeRayfit(t, invalid...)
 	before := calls(t)
 	kubectl(t, "delete", "namespace", ns, "--timeout=60s")
 	if got := calls(t); got != before {

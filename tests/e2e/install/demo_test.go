@@ -36,7 +36,7 @@ func demo(t *testing.T, environment ...string) (*exec.Cmd, *output) {
 		}
 	})
 	said := &output{}
-	cmd := exec.Command(repository+"/scripts/demo.sh", binary(t))
+	cmd := exec.Command(repository + "/scripts/demo.sh")
 	cmd.Env = append(os.Environ(), "KUBECONFIG="+elsewhere, "TMPDIR="+temporary)
 	cmd.Env = append(cmd.Env, environment...)
 	cmd.Stdout, cmd.Stderr = said, said
@@ -44,11 +44,12 @@ func demo(t *testing.T, environment ...string) (*exec.Cmd, *output) {
 	return cmd, said
 }
 
-// onCluster is the environment for an existing cluster: the shared lab.
+// onCluster is the environment for an existing cluster, the shared lab: kubectl, and
+// nothing to build with.
 func onCluster(l *lab.Lab) []string {
 	return []string{
 		"RAYFIT_DEMO_KUBECONFIG=" + l.Kubeconfig(), "RAYFIT_DEMO_IMAGE=rayfit:demo",
-		"PATH=" + filepath.Join(l.Dir(), "bin") + ":" + os.Getenv("PATH"),
+		"PATH=" + filepath.Join(l.Dir(), "bin") + ":/usr/bin:/bin",
 	}
 }
 
@@ -110,6 +111,7 @@ func nothingOfTheDemo(t *testing.T, l *lab.Lab) {
 
 func TestTheDemoShowsAllInALabOfItsOwn(t *testing.T) {
 	cmd, said := demo(t)
+	cmd.Args = append(cmd.Args, binary(t))
 	if err := cmd.Run(); err != nil {
 		t.Fatalf("%v\n%s", err, said)
 	}

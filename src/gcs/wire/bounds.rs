@@ -429,6 +429,33 @@ mod tests {
     }
 
     #[test]
+    fn what_was_reported_about_launches_is_bounded_but_for_reasons() {
+        let refused = |state: wire::AutoscalingState| {
+            let reply = wire::GetClusterStatusReply {
+                autoscaling_state: Some(state),
+                ..Default::default()
+            };
+            check::<wire::GetClusterStatusReply>(&reply.encode_to_vec()).err()
+        };
+        let pods = |ray_node_type_name: &str, details: &str, count| wire::AutoscalingState {
+            pending_instances: vec![
+                wire::PendingInstance {
+                    ray_node_type_name: ray_node_type_name.to_owned(),
+                    details: details.to_owned(),
+                    ..Default::default()
+                };
+                count
+            ],
+            ..Default::default()
+        };
+        assert_eq!(refused(pods("cpu", &"why ".repeat(2_000), 100)), None);
+        let long = "a".repeat(5_000);
+        assert_eq!(refused(pods(&long, "", 1)), Some(Excess::Long));
+        let many = Excess::Many(Counted::Nodes);
+        assert_eq!(refused(pods("", "", 20_001)), Some(many));
+    }
+
+    #[test]
     fn bytes_that_are_no_message_are_refused() {
         let check = check::<wire::GetClusterResourceStateReply>;
         for bytes in [

@@ -10,7 +10,7 @@ use super::error::LONGEST_MESSAGE;
 use super::wire::ray::rpc::actor_info_gcs_service_client::ActorInfoGcsServiceClient;
 use super::wire::ray::rpc::autoscaler::autoscaler_state_service_client::AutoscalerStateServiceClient;
 use super::wire::ray::rpc::autoscaler::{
-    DrainNodeReason, DrainNodeRequest, GetClusterResourceStateRequest,
+    DrainNodeReason, DrainNodeRequest, GetClusterResourceStateRequest, GetClusterStatusRequest,
     ReportAutoscalingStateRequest, ResizeRayletResourceInstancesRequest,
 };
 use super::wire::ray::rpc::internal_kv_gcs_service_client::InternalKvGcsServiceClient;
@@ -28,7 +28,7 @@ use super::{Call, CallError, Client, GcsFault, validate};
 use crate::fair_semaphore::FairPermit;
 use crate::simulate::trace::{RayGroup, RayHistory, RayRun};
 use crate::snapshot::NodeId;
-use crate::snapshot::autoscaling_state::AutoscalingState;
+use crate::snapshot::autoscaling_state::{AutoscalingState, LaunchCounts};
 use crate::snapshot::gcs::{ClusterResourceState, RayUsers};
 use crate::text::ForeignText;
 
@@ -102,6 +102,26 @@ impl Client {
             Ok(()) => Ok(state),
             Err(unusable) => Err(self.error(Call::ClusterState, GcsFault::Unusable(unusable))),
         }
+    }
+
+    /// The same state with what the cluster's scaler reported last, for a process that has one cluster: it takes
+    /// the permit of a large answer each time.
+    pub async fn cluster_status(&self) -> Result<(ClusterResourceState, LaunchCounts), CallError> {
+        let (_place, limit) = (self.place().await, self.limits.answer);
+        let call = Call::ClusterStatus;
+        let request = GetClusterStatusRequest {};
+        let reply = self
+            .call(call, request, |channel, request| async move {
+                AutoscalerStateServiceClient::new(channel)
+                    .max_decoding_message_size(limit)
+                    .get_cluster_status(request)
+                    .await
+            })
+            .await?;
+        let state = ClusterResourceState::from(reply.cluster_resource_state.unwrap_or_default());
+        validate::check(&state)
+            .map_err(|unusable| self.error(call, GcsFault::Unusable(unusable)))?;
+        Ok((state, reply.autoscaling_state.unwrap_or_default().into()))
     }
 
     /// Reports to the cluster what its scaler is doing; `ray status` shows it.

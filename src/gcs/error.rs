@@ -15,6 +15,8 @@ use crate::text::ForeignText;
 pub enum Call {
     /// `GetClusterResourceState`
     ClusterState,
+    /// `GetClusterStatus`
+    ClusterStatus,
     /// `ReportAutoscalingState`
     Report,
     /// `DrainNode` of the autoscaler's service
@@ -189,6 +191,7 @@ impl fmt::Display for Call {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::ClusterState => "GetClusterResourceState",
+            Self::ClusterStatus => "GetClusterStatus",
             Self::Report => "ReportAutoscalingState",
             Self::Drain => "DrainNode",
             Self::Stop => "NodeInfo DrainNode",

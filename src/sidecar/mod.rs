@@ -4,10 +4,12 @@
 //! image is. In Rayfit's image `/bin/bash` is Rayfit itself, so that setting the image is enough on
 //! every version of KubeRay.
 //!
-//! In: the command line of Ray's container. Out: the same calls as the controller's, about one cluster. Invariant: it
-//! writes only while the hand-over says that it scales the cluster.
+//! In: the command line of Ray's container. Out: the same calls as the controller's, about one cluster, and the
+//! metrics that Ray's container serves. Invariant: it scales only while the hand-over says that it scales the cluster.
 
 mod command;
+mod figures;
+mod metrics_port;
 mod start;
 pub mod work;
 

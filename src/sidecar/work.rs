@@ -16,6 +16,8 @@ use tokio::sync::{Notify, mpsc, watch};
 use tokio::task::JoinHandle;
 use tokio::time::sleep;
 
+use super::figures::ClusterGroups;
+use super::metrics_port;
 use crate::apiserver::{ApiServer, Gate, Informers, Watches};
 use crate::controller::act::writer::{MANAGER, Requests, Writer};
 use crate::controller::busy_count::BusyCount;
@@ -68,6 +70,13 @@ pub async fn work(options: SidecarOptions, mut stop: watch::Receiver<bool>) {
         sidecar = Sidecar::prepare(options) => sidecar,
         () = asked_to_stop(&mut stop) => return,
     };
+    // Whoever scales the cluster, its head pod is scraped.
+    let metrics = tokio::spawn(metrics_port::serve(
+        sidecar.options.variable,
+        sidecar.options.head_pod.clone(),
+        Api::namespaced(sidecar.client.clone(), &sidecar.key.namespace),
+        sidecar.groups.subscribe(),
+    ));
     let mut scaling: Option<ScalingTasks> = None;
     loop {
         let requeue = sidecar.look(&mut scaling).await;
@@ -76,6 +85,7 @@ pub async fn work(options: SidecarOptions, mut stop: watch::Receiver<bool>) {
             () = sleep(requeue) => {}
         }
     }
+    metrics.abort();
     sidecar.writer.requests.close();
     if let Some(scaling) = scaling {
         scaling.end().await;
@@ -84,6 +94,8 @@ pub async fn work(options: SidecarOptions, mut stop: watch::Receiver<bool>) {
 
 struct Sidecar {
     options: SidecarOptions,
+    client: kube::Client,
+    groups: watch::Sender<Option<ClusterGroups>>,
     informers: Informers,
     role: ScalerRole,
     writer: Writer,
@@ -103,6 +115,8 @@ impl Sidecar {
                     let writer = Writer::new(requests, options.key.clone(), None);
                     return Self {
                         options,
+                        groups: watch::Sender::default(),
+                        client: client.clone(),
                         informers: Informers::new(client, Watches::default()),
                         role: ScalerRole::Sidecar { head_uid },
                         writer,
@@ -132,6 +146,9 @@ impl Sidecar {
                 return RETRY;
             }
         };
+        if let Some(cluster) = &cluster {
+            self.groups.send_replace(Some(ClusterGroups::of(cluster)));
+        }
         // The sidecar has to scale the cluster, or hand it over.
         let is_wanted = |cluster: &Value| {
             let annotation = |name: &str| cluster["metadata"]["annotations"][name].as_str();

@@ -3,6 +3,8 @@
 //!
 //! This is `ray.rpc.autoscaler.AutoscalingState`, which `ray status` and the dashboard show.
 
+use std::collections::BTreeMap;
+
 use super::gcs::{ClusterResourceConstraint, GangResourceRequest, ResourceRequest};
 
 /// The scaler's report: launches under way, failed launches, and demand that cannot be met.
@@ -63,4 +65,13 @@ pub struct FailedRequest {
     pub started: i64,
     /// The time at which they were given up, in seconds since 1970.
     pub failed: i64,
+}
+
+/// The pods that a scaler has asked for, by group, as it reported them last.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct LaunchCounts {
+    /// Pods without Ray in them yet, whether or not they exist.
+    pub pending: BTreeMap<String, u64>,
+    /// Pods that will not come.
+    pub failed: BTreeMap<String, u64>,
 }

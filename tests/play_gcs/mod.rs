@@ -304,6 +304,19 @@ impl AutoscalerStateService for Service {
         }))
     }
 
+    async fn get_cluster_status(
+        &self,
+        request: Request<messages::GetClusterStatusRequest>,
+    ) -> Result<Response<messages::GetClusterStatusReply>, Status> {
+        self.enter(request).await?;
+        let mut played = self.played();
+        played.asked += 1;
+        Ok(Response::new(messages::GetClusterStatusReply {
+            autoscaling_state: played.reports.last().cloned(),
+            cluster_resource_state: Some(played.state.clone()),
+        }))
+    }
+
     async fn report_autoscaling_state(
         &self,
         request: Request<messages::ReportAutoscalingStateRequest>,

@@ -121,7 +121,7 @@ impl Process {
 pub struct Log(UnboundedReceiver<String>);
 
 impl Log {
-    fn of(stderr: ChildStderr) -> Self {
+    pub fn of(stderr: ChildStderr) -> Self {
         let (sender, lines) = unbounded_channel();
         tokio::spawn(async move {
             let mut log = BufReader::new(stderr).lines();

@@ -50,6 +50,8 @@ type Cluster struct {
 	SidecarUser rig.Object
 	// Token makes Ray answer only who shows the token that KubeRay makes.
 	Token bool
+	// MetricsPort is the one of the autoscaler container's metrics; Ray's own if zero.
+	MetricsPort int
 	// Patience is for how many seconds a worker looks for a head that has gone;
 	// Ray's own 60 if zero.
 	Patience int
@@ -145,6 +147,9 @@ func (c Cluster) autoscaler() map[string]any {
 	}
 	if c.SidecarUser != nil {
 		options["securityContext"] = c.SidecarUser
+	}
+	if c.MetricsPort != 0 {
+		options["env"] = []any{map[string]any{"name": "AUTOSCALER_METRIC_PORT", "value": strconv.Itoa(c.MetricsPort)}}
 	}
 	if c.Mode != Ray {
 		options["image"] = "rayfit:lab"

@@ -140,6 +140,36 @@ impl GcsAnswer for wire::GetClusterResourceStateReply {
     const SHAPE: &'static MessageShape = &single(&[(1, FieldShape::Message(&STATE))]);
 }
 
+const PENDING: MessageShape = listed(
+    size_of::<wire::PendingInstanceRequest>(),
+    Counted::Parts,
+    &[(1, Field::Text), (2, Field::Text)],
+);
+// The reasons in this and the next one quote messages of schedulers, which may be longer than a name.
+const FAILED: MessageShape = listed(
+    size_of::<wire::FailedInstanceRequest>(),
+    Counted::Parts,
+    &[(1, Field::Text), (2, Field::Text)],
+);
+const PENDING_POD: MessageShape = listed(
+    size_of::<wire::PendingInstance>(),
+    Counted::Nodes,
+    &[(1, Field::Text), (2, Field::Text), (3, Field::Text)],
+);
+const REPORTED: MessageShape = single(&[
+    (3, Field::Message(&PENDING)),
+    (4, Field::Message(&BUNDLE)),
+    (5, Field::Message(&GANG)),
+    (6, Field::Message(&CONSTRAINT)),
+    (7, Field::Message(&PENDING_POD)),
+    (8, Field::Message(&FAILED)),
+]);
+
+impl GcsAnswer for wire::GetClusterStatusReply {
+    const SHAPE: &'static MessageShape =
+        &single(&[(1, Field::Message(&REPORTED)), (2, Field::Message(&STATE))]);
+}
+
 const TASK_INFO: MessageShape = single(&[
     (2, FieldShape::Text),
     (4, FieldShape::Text),
@@ -406,6 +436,33 @@ mod tests {
             ..empty()
         };
         assert_eq!(refused(wide), Some(Excess::Memory));
+    }
+
+    #[test]
+    fn what_was_reported_about_launches_is_bounded_but_for_reasons() {
+        let refused = |state: wire::AutoscalingState| {
+            let reply = wire::GetClusterStatusReply {
+                autoscaling_state: Some(state),
+                ..Default::default()
+            };
+            check::<wire::GetClusterStatusReply>(&reply.encode_to_vec()).err()
+        };
+        let pods = |ray_node_type_name: &str, details: &str, count| wire::AutoscalingState {
+            pending_instances: vec![
+                wire::PendingInstance {
+                    ray_node_type_name: ray_node_type_name.to_owned(),
+                    details: details.to_owned(),
+                    ..Default::default()
+                };
+                count
+            ],
+            ..Default::default()
+        };
+        assert_eq!(refused(pods("cpu", &"why ".repeat(2_000), 100)), None);
+        let long = "a".repeat(5_000);
+        assert_eq!(refused(pods(&long, "", 1)), Some(Excess::Long));
+        let many = Excess::Many(Counted::Nodes);
+        assert_eq!(refused(pods("", "", 20_001)), Some(many));
     }
 
     #[test]

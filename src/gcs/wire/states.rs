@@ -1,5 +1,7 @@
 //! The state of a cluster as it comes in, and the report about its scaling as it goes out.
 
+use std::collections::BTreeMap;
+
 use super::ray::rpc::autoscaler as wire;
 use crate::snapshot::{autoscaling_state as ours, gcs};
 use crate::text::hex;
@@ -71,4 +73,27 @@ impl From<ours::AutoscalingState> for wire::AutoscalingState {
             failed_instance_requests: failed_instance_requests.collect(),
         }
     }
+}
+
+impl From<wire::AutoscalingState> for ours::LaunchCounts {
+    fn from(state: wire::AutoscalingState) -> Self {
+        let requests = state.pending_instance_requests.into_iter();
+        let requests = requests.map(|request| (request.ray_node_type_name, request.count));
+        let pods = state.pending_instances.into_iter();
+        let pods = pods.map(|pod| (pod.ray_node_type_name, 1));
+        let failed = state.failed_instance_requests.into_iter();
+        let failed = failed.map(|request| (request.ray_node_type_name, request.count));
+        Self {
+            pending: by_group(requests.chain(pods)),
+            failed: by_group(failed),
+        }
+    }
+}
+
+fn by_group(counts: impl Iterator<Item = (String, i32)>) -> BTreeMap<String, u64> {
+    counts.fold(BTreeMap::new(), |mut sums, (group, count)| {
+        // A negative number counts as none.
+        *sums.entry(group).or_default() += u64::try_from(count).unwrap_or(0);
+        sums
+    })
 }

@@ -280,7 +280,7 @@ const BUDGETS: [(&str, usize); 9] = [
     ("rules", 6_041),
     ("reconcile", 4_060),
     ("controller", 3_718),
-    ("cli", 3_435),
+    ("cli", 3_431),
     ("snapshot", 2_490),
     ("manifests", 1_513),
     ("", 20_480),

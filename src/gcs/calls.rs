@@ -107,7 +107,7 @@ impl Client {
     /// The same state with what the cluster's scaler reported last, for a process that has one cluster: it takes
     /// the permit of a large answer each time.
     pub async fn cluster_status(&self) -> Result<(ClusterResourceState, LaunchCounts), CallError> {
-        let (_place, limit) = (self.place().await, self.limits.answer);
+        let (_permit, limit) = (self.permit().await, self.limits.answer);
         let call = Call::ClusterStatus;
         let request = GetClusterStatusRequest {};
         let reply = self

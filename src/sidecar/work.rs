@@ -74,7 +74,7 @@ pub async fn work(options: SidecarOptions, mut stop: watch::Receiver<bool>) {
     let metrics = tokio::spawn(metrics_port::serve(
         sidecar.options.variable,
         sidecar.options.head_pod.clone(),
-        Api::namespaced(sidecar.client.clone(), &sidecar.key.namespace),
+        Api::namespaced(sidecar.client.clone(), &sidecar.options.key.namespace),
         sidecar.groups.subscribe(),
     ));
     let mut scaling: Option<ScalingTasks> = None;

@@ -280,7 +280,7 @@ const BUDGETS: [(&str, usize); 9] = [
     ("rules", 6_016),
     ("reconcile", 3_985),
     ("controller", 3_661),
-    ("cli", 3_435),
+    ("cli", 3_431),
     ("snapshot", 2_490),
     ("manifests", 1_484),
     ("", 20_255),

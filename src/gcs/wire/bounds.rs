@@ -143,31 +143,31 @@ impl GcsAnswer for wire::GetClusterResourceStateReply {
 const PENDING: MessageShape = listed(
     size_of::<wire::PendingInstanceRequest>(),
     Counted::Parts,
-    &[(1, Field::Text), (2, Field::Text)],
+    &[(1, FieldShape::Text), (2, FieldShape::Text)],
 );
 // The reasons in this and the next one quote messages of schedulers, which may be longer than a name.
 const FAILED: MessageShape = listed(
     size_of::<wire::FailedInstanceRequest>(),
     Counted::Parts,
-    &[(1, Field::Text), (2, Field::Text)],
+    &[(1, FieldShape::Text), (2, FieldShape::Text)],
 );
 const PENDING_POD: MessageShape = listed(
     size_of::<wire::PendingInstance>(),
     Counted::Nodes,
-    &[(1, Field::Text), (2, Field::Text), (3, Field::Text)],
+    &[(1, FieldShape::Text), (2, FieldShape::Text), (3, FieldShape::Text)],
 );
 const REPORTED: MessageShape = single(&[
-    (3, Field::Message(&PENDING)),
-    (4, Field::Message(&BUNDLE)),
-    (5, Field::Message(&GANG)),
-    (6, Field::Message(&CONSTRAINT)),
-    (7, Field::Message(&PENDING_POD)),
-    (8, Field::Message(&FAILED)),
+    (3, FieldShape::Message(&PENDING)),
+    (4, FieldShape::Message(&BUNDLE)),
+    (5, FieldShape::Message(&GANG)),
+    (6, FieldShape::Message(&CONSTRAINT)),
+    (7, FieldShape::Message(&PENDING_POD)),
+    (8, FieldShape::Message(&FAILED)),
 ]);
 
 impl GcsAnswer for wire::GetClusterStatusReply {
     const SHAPE: &'static MessageShape =
-        &single(&[(1, Field::Message(&REPORTED)), (2, Field::Message(&STATE))]);
+        &single(&[(1, FieldShape::Message(&REPORTED)), (2, FieldShape::Message(&STATE))]);
 }
 
 const TASK_INFO: MessageShape = single(&[

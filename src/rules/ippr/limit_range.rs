@@ -31,8 +31,7 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
         .resized_groups()
         .flat_map(|(group, limits)| Resource::ALL.map(|resource| (group, limits, resource)));
     for (group, limits, resource) in places {
-        let (Some(container), Some(resize_limit)) =
-            (group.ray_container, limits.amount(resource))
+        let (Some(container), Some(resize_limit)) = (group.ray_container, limits.amount(resource))
         else {
             continue;
         };

@@ -10,7 +10,8 @@ use crate::simulate::settings::WorldSettings;
 use crate::simulate::trace::Trace;
 use crate::simulate::world::World;
 use crate::simulate::world::queue::WorldEvent;
-use crate::snapshot::cluster_object::DEFAULT_IDLE_TIMEOUT_S;
+use crate::snapshot::cluster_object::{ClusterSpec, DEFAULT_IDLE_TIMEOUT_S};
+use crate::snapshot::group_spec::GroupSpec;
 
 /// The longest rest between the start of the cluster and the first job, in seconds.
 const PHASE_S: f64 = 5.0;
@@ -72,8 +73,8 @@ pub fn run(
     // after its last job.
     let mut spec = world.cluster.spec.iter();
     let of_groups = spec.clone().flat_map(|spec| &spec.groups);
-    let of_groups = of_groups.filter_map(|group| group.idle_timeout_s());
-    let common = spec.find_map(|spec| spec.idle_timeout_s());
+    let of_groups = of_groups.filter_map(GroupSpec::idle_timeout_s);
+    let common = spec.find_map(ClusterSpec::idle_timeout_s);
     let idle_s = of_groups.fold(common.unwrap_or(DEFAULT_IDLE_TIMEOUT_S), f64::max);
     let tail_s = (idle_s.clamp(0.0, 86_400.0) + TAIL_S).max(settings.tail_s);
     pass(tail_s, &mut world, &mut scaler);

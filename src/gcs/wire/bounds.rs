@@ -154,7 +154,11 @@ const FAILED: MessageShape = listed(
 const PENDING_POD: MessageShape = listed(
     size_of::<wire::PendingInstance>(),
     Counted::Nodes,
-    &[(1, FieldShape::Text), (2, FieldShape::Text), (3, FieldShape::Text)],
+    &[
+        (1, FieldShape::Text),
+        (2, FieldShape::Text),
+        (3, FieldShape::Text),
+    ],
 );
 const REPORTED: MessageShape = single(&[
     (3, FieldShape::Message(&PENDING)),
@@ -166,8 +170,10 @@ const REPORTED: MessageShape = single(&[
 ]);
 
 impl GcsAnswer for wire::GetClusterStatusReply {
-    const SHAPE: &'static MessageShape =
-        &single(&[(1, FieldShape::Message(&REPORTED)), (2, FieldShape::Message(&STATE))]);
+    const SHAPE: &'static MessageShape = &single(&[
+        (1, FieldShape::Message(&REPORTED)),
+        (2, FieldShape::Message(&STATE)),
+    ]);
 }
 
 const TASK_INFO: MessageShape = single(&[

@@ -1,5 +1,5 @@
 //! The port at which Ray's autoscaler container serves its metrics, for whoever scrapes it in every head pod: a
-//! PodMonitor such as KubeRay's, or Ray's own service discovery. It is served whichever process scales the cluster.
+//! `PodMonitor` such as KubeRay's, or Ray's own service discovery. It is served whichever process scales the cluster.
 
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;

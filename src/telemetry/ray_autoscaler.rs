@@ -104,7 +104,7 @@ const CLUSTER: Title = ("cluster", RESOURCES, "Total logical resources in the cl
 const PENDING: Title = ("pending", RESOURCES, "Pending logical resources in the cluster.");
 
 impl AutoscalerFigures {
-    /// The metrics in the text format of `OpenMetrics`.
+    /// The page of metrics, as text.
     pub fn text(self) -> Result<String, Error> {
         let mut registry = Registry::with_prefix("autoscaler");
         registry.register_collector(Box::new(self));

@@ -275,15 +275,15 @@ fn lines_of_code(text: &str) -> usize {
 /// The most lines of code of the largest folders of `src` and of the others together, without blanks, comments and
 /// tests. Lower a number where code goes; to raise one takes a reason that the commit gives.
 const BUDGETS: [(&str, usize); 9] = [
-    ("plan", 11_179),
+    ("plan", 11_178),
     ("simulate", 9_027),
-    ("rules", 6_016),
-    ("reconcile", 3_985),
-    ("controller", 3_661),
+    ("rules", 6_011),
+    ("reconcile", 3_984),
+    ("controller", 3_645),
     ("cli", 3_431),
-    ("snapshot", 2_490),
+    ("snapshot", 2_543),
     ("manifests", 1_484),
-    ("", 20_255),
+    ("", 20_461),
 ];
 
 #[test]

@@ -77,9 +77,8 @@ pub const ERROR_KEY: &str = "__autoscaling_error";
 /// The one patch of a RayCluster.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ClusterPatch {
-    /// The operations. They begin with a test of `/metadata/resourceVersion`, so that any change to
-    /// the object since it was read, a change of the mode included, makes the patch fail with 422
-    /// (a failed test) or 409.
+    /// The operations. They begin with tests of UID, generation and hand-over record, so that any change to the spec
+    /// since it was read, and of who scales the cluster, makes the patch fail with 422 (a failed test) or 409.
     pub operations: Patch,
     /// The changes that the patch makes, by worker group.
     pub changes: Vec<GroupChange>,

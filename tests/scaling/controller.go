@@ -63,6 +63,15 @@ func StartRestricted(ctx context.Context, l *lab.Lab, url, system, namespace str
 	return startReplica(ctx, l, url, system, "--namespaces="+namespace, "--lease-namespace="+system)
 }
 
+// StartInstallation starts a replica of an installation of its own, with a namespace and a
+// Lease of its own, which scales the clusters of some namespaces.
+func StartInstallation(ctx context.Context, l *lab.Lab, system string, namespaces ...string) (*Controller, error) {
+	if err := grant(ctx, l, rights, "--namespace="+system); err != nil {
+		return nil, err
+	}
+	return startReplica(ctx, l, "", system, "--namespaces="+strings.Join(namespaces, ","), "--lease-namespace="+system)
+}
+
 func startReplica(ctx context.Context, l *lab.Lab, url, system string, args ...string) (*Controller, error) {
 	kubeconfig, err := credentials(l, url, account, system)
 	if err != nil {

@@ -3,6 +3,7 @@ package scaling
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"syscall"
 
 	"rayfit.dev/rayfit/tests/lab"
@@ -33,8 +34,13 @@ func (w *World) StartSidecar(c Cluster, url string) (*HeadSidecar, error) {
 	if err != nil {
 		return nil, err
 	}
+	// As the sidecars of other heads, which are pods of their own elsewhere.
+	port, err := lab.HoldPort()
+	if err != nil {
+		return nil, err
+	}
 	s := &HeadSidecar{name: "sidecar-" + w.Namespace + "-" + c.Name, lab: w.Lab, argv: []string{
-		"/usr/bin/env", "RAY_HEAD_POD_NAME=" + head.Name(), binary, "sidecar",
+		"/usr/bin/env", "RAY_HEAD_POD_NAME=" + head.Name(), "AUTOSCALER_METRIC_PORT=" + strconv.Itoa(port), binary, "sidecar",
 		"--cluster-name=" + c.Name, "--cluster-namespace=" + w.Namespace, "--kubeconfig=" + kubeconfig,
 	}}
 	return s, s.lab.Run(s.name, s.argv...)

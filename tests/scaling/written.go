@@ -35,8 +35,11 @@ const writtenNodes = 100
 
 // WriteClusters writes the objects of clusters of a head and some workers each,
 // all of them running and idle. Workers have one CPU, and may grow in place up to maxCPU
-// if that is not 0.
-func WriteClusters(ctx context.Context, l *lab.Lab, gcs *playgcs.Server, clusters, workers, maxCPU int) (*WrittenClusters, error) {
+// if that is not 0. They are spread over the namespaces, or all in Namespace.
+func WriteClusters(ctx context.Context, l *lab.Lab, gcs *playgcs.Server, clusters, workers, maxCPU int, namespaces ...string) (*WrittenClusters, error) {
+	if len(namespaces) == 0 {
+		namespaces = []string{Namespace}
+	}
 	port, err := lab.HoldPort()
 	if err != nil {
 		return nil, err
@@ -44,7 +47,7 @@ func WriteClusters(ctx context.Context, l *lab.Lab, gcs *playgcs.Server, cluster
 	h := &WrittenClusters{Lab: l, GCS: gcs, Workers: workers, uids: make([]string, clusters)}
 	for i := range clusters {
 		h.Clusters = append(h.Clusters, Cluster{
-			Name: fmt.Sprintf("written-%04d", i), Mode: Central, Port: port, Idle: 3600,
+			Name: fmt.Sprintf("written-%04d", i), Namespace: namespaces[i%len(namespaces)], Mode: Central, Port: port, Idle: 3600,
 			Groups: []Group{{Name: "cpu", CPU: 1, MaxCPU: maxCPU, Memory: "2Gi", MaxMemory: "2Gi", Max: 4 * workers}},
 		})
 	}
@@ -59,7 +62,7 @@ func WriteClusters(ctx context.Context, l *lab.Lab, gcs *playgcs.Server, cluster
 
 // Played is the played Ray of the i-th cluster.
 func (h *WrittenClusters) Played(i int) *playgcs.Cluster {
-	return h.GCS.Cluster(Namespace + "/" + h.Clusters[i].Name)
+	return h.GCS.Cluster(h.Clusters[i].Namespace + "/" + h.Clusters[i].Name)
 }
 
 func (h *WrittenClusters) node(ctx context.Context, i int) error {
@@ -82,7 +85,7 @@ func nodeOf(i int) string { return fmt.Sprintf("written-node-%02d", i%writtenNod
 
 func (h *WrittenClusters) cluster(ctx context.Context, i int) error {
 	object := h.Clusters[i].Object().Set("spec.workerGroupSpecs[0].replicas", h.Workers)
-	answer, err := h.Lab.Request(ctx, http.MethodPost, clustersPath(Namespace), object.JSON())
+	answer, err := h.Lab.Request(ctx, http.MethodPost, clustersPath(h.Clusters[i].Namespace), object.JSON())
 	if err != nil {
 		return err
 	}
@@ -105,7 +108,7 @@ func (h *WrittenClusters) pod(ctx context.Context, n int) error {
 	object := h.podObject(c, name, group, n).Set("metadata.ownerReferences", []any{map[string]any{
 		"apiVersion": "ray.io/v1", "kind": "RayCluster", "name": c.Name, "uid": h.uids[i], "controller": true,
 	}})
-	path := "/api/v1/namespaces/" + Namespace + "/pods"
+	path := "/api/v1/namespaces/" + c.Namespace + "/pods"
 	if _, err := h.Lab.Request(ctx, http.MethodPost, path, object.JSON()); err != nil {
 		return fmt.Errorf("create pod %s: %w", name, err)
 	}
@@ -157,7 +160,7 @@ func (h *WrittenClusters) podObject(c Cluster, name, group string, n int) rig.Ob
 	}
 	return rig.Object{}.Set("apiVersion", "v1").Set("kind", "Pod").
 		Set("metadata", map[string]any{
-			"name": name, "namespace": Namespace,
+			"name": name, "namespace": c.Namespace,
 			"labels": map[string]any{
 				"ray.io/is-ray-node": "yes", "ray.io/cluster": c.Name, "ray.io/node-type": kind, "ray.io/group": group,
 				"ray.io/identifier": c.Name + "-" + kind, "app.kubernetes.io/name": "kuberay", "app.kubernetes.io/created-by": "kuberay-operator",

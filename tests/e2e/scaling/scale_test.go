@@ -87,15 +87,89 @@ func burst(t *testing.T, clusters, workers int) {
 	}
 }
 
+// TestTwoInstallations has two installations for more clusters than one is to have. One
+// of them is told both namespaces, which is a mistake: the hand-over record still keeps
+// it away from the clusters that the other one has.
+func TestTwoInstallations(t *testing.T) {
+	clusters, workers := 40, 9
+	if full() {
+		clusters = 1000
+	}
+	namespaces := []string{"team-a", "team-b"}
+	written := write(t, clusters, workers, 0, namespaces...)
+	told := [][]string{{"team-a"}, namespaces}
+	var worlds []*scaling.World
+	var installations []*scaling.Controller
+	for i, namespace := range namespaces {
+		installation, err := scaling.StartInstallation(t.Context(), written.Lab, "rayfit-"+namespace, told[i]...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		world, err := scaling.ObserveIn(t.Context(), written.Lab, namespace)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(world.Close)
+		installations, worlds = append(installations, installation), append(worlds, world)
+		labtest.Eventually(t, scaling.Patience, "each cluster of "+namespace+" is looked after", func() error {
+			for at, c := range written.Clusters {
+				if c.Namespace != namespace {
+					continue
+				}
+				if err := asked(written.Played(at)); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+
+	begin := time.Now()
+	for i := range clusters {
+		written.Played(i).Ask(workers+1, map[string]float64{"CPU": 1})
+	}
+	for i, namespace := range namespaces {
+		until(t, worlds[i], "each cluster of "+namespace+" gets a worker more of its installation", func() error {
+			for _, c := range written.Clusters {
+				if c.Namespace != namespace {
+					continue
+				}
+				object, err := worlds[i].RayCluster(c)
+				if err != nil {
+					return err
+				}
+				if n, _ := object.Get("spec.workerGroupSpecs[0].replicas").(float64); int(n) != workers+1 {
+					return fmt.Errorf("%s has %v replicas instead of %d", c.Name, n, workers+1)
+				}
+				if by := object.Get("metadata.annotations[rayfit.dev/scaled-by]"); by != "central/rayfit-"+namespace {
+					t.Fatalf("%s/%s is scaled by %v", namespace, c.Name, by)
+				}
+			}
+			return nil
+		})
+	}
+	took := time.Since(begin)
+	for i, namespace := range namespaces {
+		t.Logf("%s: %.0f MiB at most", namespace, memory(t, installations[i], "VmHWM"))
+	}
+	t.Logf("%d clusters of %d pods: all patched %s after demand on each", clusters, workers+1, took.Round(time.Millisecond))
+	if full() && took > mostBurst {
+		t.Errorf("the last cluster was patched after %s, later than %s", took, mostBurst)
+	}
+}
+
 // write writes clusters at rest into a lab without an operator and kubelets. Workers may
 // grow in place up to maxCPU, if that is not 0.
-func write(t *testing.T, clusters, workers, maxCPU int) *scaling.WrittenClusters {
+func write(t *testing.T, clusters, workers, maxCPU int, namespaces ...string) *scaling.WrittenClusters {
 	t.Helper()
 	l := labtest.Start(t, lab.Options{AdmissionOnly: true})
+	for _, namespace := range namespaces {
+		labtest.Kubectl(t, l, "create", "namespace", namespace)
+	}
 	gcs := playgcs.New(func() {})
 	t.Cleanup(gcs.Stop)
 	begin := time.Now()
-	written, err := scaling.WriteClusters(t.Context(), l, gcs, clusters, workers, maxCPU)
+	written, err := scaling.WriteClusters(t.Context(), l, gcs, clusters, workers, maxCPU, namespaces...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,10 +12,8 @@ cd "$(dirname "$0")/.."
 version=$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)
 image=${RAYFIT_IMAGE:-rayfit:$version}
 work=${RAYFIT_IMAGE_WORK:-target/image}
-# 20 MiB is the aim. The simulator, its traces, its pages with charts, the search for settings, schedules with
-# their time zones, budgets, what is read of Kubernetes nodes that go, what keeps tenants apart, what
-# drivers and sidecars are told, and pods that are made large have four and a half MiB more, until that much is saved elsewhere. (With opt-level 2 it is larger.)
-limit=$((49 * 512 * 1024))
+# In bytes: nodes pull the image into every head pod.
+limit=30000000
 user=65532:65532
 
 fail() {

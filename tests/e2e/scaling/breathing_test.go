@@ -46,7 +46,7 @@ func TestClustersThatBreathe(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	controller, w := lookAfter(t, written)
+	controller, w := lookAfter(t, written, "")
 	if full() {
 		// For what is measured to be what goes on, and not how it begins.
 		breathe(t, written, period)

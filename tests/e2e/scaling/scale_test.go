@@ -2,10 +2,13 @@ package scaling_test
 
 import (
 	"fmt"
+	"maps"
 	"os"
+	"slices"
 	"testing"
 	"time"
 
+	"rayfit.dev/rayfit/tests/faulty"
 	"rayfit.dev/rayfit/tests/lab"
 	"rayfit.dev/rayfit/tests/lab/labtest"
 	"rayfit.dev/rayfit/tests/playgcs"
@@ -20,6 +23,7 @@ const (
 	mostCores  = 0.3
 	mostBurst  = 10 * time.Second
 	mostWait   = time.Second
+	mostPause  = 2 * time.Second
 )
 
 // full says whether the full size is asked for; it takes minutes.
@@ -45,7 +49,7 @@ func TestLargeCluster(t *testing.T) {
 // more.
 func burst(t *testing.T, clusters, workers int) {
 	written := write(t, clusters, workers, 0)
-	controller, w := lookAfter(t, written)
+	controller, w := lookAfter(t, written, "")
 	cores, err := rig.Cores(t.Context(), controller.PID(), 20*time.Second)
 	if err != nil {
 		t.Fatal(err)
@@ -84,6 +88,39 @@ func burst(t *testing.T, clusters, workers int) {
 	}
 	if full() && burst > mostBurst {
 		t.Errorf("the last cluster was patched after %s, later than %s", burst, mostBurst)
+	}
+}
+
+// TestASlowGateIsNeverIdle has clusters that want to write ten times as much as the rate
+// of the API gate allows: waiting there is no work after which a cluster rests, so that
+// one write follows another as fast as the gate lets them.
+func TestASlowGateIsNeverIdle(t *testing.T) {
+	const clusters, rate = 50, 5
+	written := write(t, clusters, 2, 0)
+	proxy, err := faulty.Start(written.Lab)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(proxy.Stop)
+	_, w := lookAfter(t, written, proxy.URL, fmt.Sprintf("--api-rate=%d", rate), "--api-burst=1")
+	for i := range clusters {
+		written.Played(i).Ask(3, map[string]float64{"CPU": 1})
+	}
+	until(t, w, "every cluster is patched", func() error {
+		if n := len(patched(proxy.Writes())); n < clusters {
+			return fmt.Errorf("%d of %d are", n, clusters)
+		}
+		return nil
+	})
+	times := slices.SortedFunc(maps.Values(patched(proxy.Writes())), time.Time.Compare)
+	var longest time.Duration
+	for i := range times[1:] {
+		longest = max(longest, times[i+1].Sub(times[i]))
+	}
+	t.Logf("%d clusters patched within %s at %d requests a second, at most %s between two",
+		clusters, times[clusters-1].Sub(times[0]).Round(time.Millisecond), rate, longest.Round(time.Millisecond))
+	if full() && longest > mostPause {
+		t.Errorf("nothing was patched for %s", longest)
 	}
 }
 
@@ -177,10 +214,11 @@ func write(t *testing.T, clusters, workers, maxCPU int, namespaces ...string) *s
 	return written
 }
 
-// lookAfter starts a controller, and waits until it looks after each of the clusters.
-func lookAfter(t *testing.T, written *scaling.WrittenClusters) (*scaling.Controller, *scaling.World) {
+// lookAfter starts a controller, which reaches the API server at a URL if one is given, and
+// waits until it looks after each of the clusters.
+func lookAfter(t *testing.T, written *scaling.WrittenClusters, url string, args ...string) (*scaling.Controller, *scaling.World) {
 	t.Helper()
-	controller, err := scaling.StartController(t.Context(), written.Lab, "")
+	controller, err := scaling.StartController(t.Context(), written.Lab, url, args...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -26,7 +26,7 @@ pub enum Closing {
 
 /// The action, and the state after it: `Some(true)` makes the webhooks fail closed, `Some(false)`
 /// makes them fail open, and `None` changes nothing. `request` is the deciding policy with the state that it asks
-/// for; so many webhooks are `ready`, they fail closed now or not, and the audit made them do so or not (`by_us`).
+/// for, `ready` the number of webhooks that answer, `by_us` true if it was the audit that made them fail closed.
 pub fn decide(
     request: Option<(&str, bool)>,
     ready: usize,
@@ -140,12 +140,13 @@ mod tests {
     use super::*;
     use crate::manifests::{ManifestOptions, webhooks};
 
+    fn act(request: Option<bool>, ready: usize, is_closed: bool, by_us: bool) -> Option<bool> {
+        let request = request.map(|closed| ("a", closed));
+        decide(request, ready, is_closed, by_us).0
+    }
+
     #[test]
     fn it_closes_only_once_enough_are_ready_and_stays_closed() {
-        let act = |request: Option<bool>, ready, is_closed, by_us| {
-            let request = request.map(|closed| ("a", closed));
-            decide(request, ready, is_closed, by_us).0
-        };
         assert_eq!(act(Some(true), 1, false, false), None);
         assert_eq!(act(Some(true), ENOUGH, false, false), Some(true));
         assert_eq!(act(Some(true), 0, true, true), None);
@@ -153,10 +154,6 @@ mod tests {
 
     #[test]
     fn one_field_opens_it_and_the_installs_own_choice_is_left_alone() {
-        let act = |request: Option<bool>, ready, is_closed, by_us| {
-            let request = request.map(|closed| ("a", closed));
-            decide(request, ready, is_closed, by_us).0
-        };
         assert_eq!(act(Some(false), 0, true, false), Some(false));
         assert_eq!(act(None, 3, true, true), Some(false));
         assert_eq!(act(None, 3, true, false), None);

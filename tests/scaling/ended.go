@@ -21,15 +21,20 @@ func (w *World) Ended() []string { return w.Lab.Ended(w.Namespace, "*") }
 // NeverStarted are those worker pods that a cluster has ever had in which Ray did not
 // start: another pod was made for each of them.
 func (w *World) NeverStarted(c Cluster, group string) []Seen {
-	return slices.DeleteFunc(w.EverWorkers(c, group), func(pod Seen) bool {
-		return !slices.ContainsFunc(w.Lab.Ended(w.Namespace, pod.Name()), func(record string) bool {
-			return strings.Contains(record, timedOut)
-		})
-	})
+	return slices.DeleteFunc(w.EverWorkers(c, group), func(pod Seen) bool { return !w.neverStarted(pod) })
 }
 
-// Made is how many worker pods somebody has decided to make for a cluster: those that
-// it has ever had, without the pods in whose place another one was made.
-func (w *World) Made(c Cluster, group string) int {
-	return len(w.EverWorkers(c, group)) - len(w.NeverStarted(c, group))
+// MadeWorkers are the worker pods that somebody has decided to make for a cluster: those
+// that it has ever had, without the pods in whose place another one was made.
+func (w *World) MadeWorkers(c Cluster, group string) []Seen {
+	return slices.DeleteFunc(w.EverWorkers(c, group), w.neverStarted)
+}
+
+// Made is how many MadeWorkers there are.
+func (w *World) Made(c Cluster, group string) int { return len(w.MadeWorkers(c, group)) }
+
+func (w *World) neverStarted(pod Seen) bool {
+	return slices.ContainsFunc(w.Lab.Ended(w.Namespace, pod.Name()), func(record string) bool {
+		return strings.Contains(record, timedOut)
+	})
 }

@@ -2,7 +2,6 @@ package scaling_test
 
 import (
 	"fmt"
-	"slices"
 	"testing"
 	"time"
 
@@ -179,13 +178,10 @@ func maximumLowered(t *testing.T, w *scaling.World, c scaling.Cluster, d *scalin
 // conservative: no more may be on its way than runs, one at least.
 func conservative(t *testing.T, w *scaling.World, c scaling.Cluster, d *scaling.Driver) {
 	upscaling(t, w, c, "Conservative")
-	before := len(w.EverWorkers(c, ""))
+	before := w.Made(c, "")
 	do(t, d, `hold("slowly", 3, num_cpus=1, resources={"small": 1})`)
 	until(t, w, "three at work", func() error { return w.TaskGate.AtWork(batch(c, "slowly"), 3) })
-	never := w.NeverStarted(c, "")
-	made := slices.DeleteFunc(w.EverWorkers(c, "")[before:], func(pod scaling.Seen) bool {
-		return slices.ContainsFunc(never, func(other scaling.Seen) bool { return other.Name() == pod.Name() })
-	})
+	made := w.MadeWorkers(c, "")[before:]
 	if len(made) != 3 {
 		t.Errorf("%d workers were made for three tasks", len(made))
 	}

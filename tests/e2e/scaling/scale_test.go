@@ -60,22 +60,7 @@ func burst(t *testing.T, clusters, workers int) {
 	for i := range clusters {
 		written.Played(i).Ask(workers+1, map[string]float64{"CPU": 1})
 	}
-	until(t, w, "every cluster gets a worker more", func() error {
-		missing := 0
-		for _, c := range written.Clusters {
-			object, err := w.RayCluster(c)
-			if err != nil {
-				return err
-			}
-			if n, _ := object.Get("spec.workerGroupSpecs[0].replicas").(float64); int(n) != workers+1 {
-				missing++
-			}
-		}
-		if missing > 0 {
-			return fmt.Errorf("%d of %d are not patched", missing, clusters)
-		}
-		return nil
-	})
+	until(t, w, "every cluster gets a worker more", func() error { return haveReplicas(w, written, workers+1) })
 	burst := time.Since(begin)
 	peak := memory(t, controller, "VmHWM")
 	t.Logf("%d x %d pods: %.0f MiB and %.2f cores at rest, %.0f MiB at most; all patched %s after demand on each",
@@ -149,15 +134,7 @@ func TestTwoInstallations(t *testing.T) {
 		t.Cleanup(world.Close)
 		installations, worlds = append(installations, installation), append(worlds, world)
 		labtest.Eventually(t, scaling.Patience, "each cluster of "+namespace+" is looked after", func() error {
-			for at, c := range written.Clusters {
-				if c.Namespace != namespace {
-					continue
-				}
-				if err := asked(written.Played(at)); err != nil {
-					return err
-				}
-			}
-			return nil
+			return lookedAfter(written, namespace)
 		})
 	}
 
@@ -167,23 +144,20 @@ func TestTwoInstallations(t *testing.T) {
 	}
 	for i, namespace := range namespaces {
 		until(t, worlds[i], "each cluster of "+namespace+" gets a worker more of its installation", func() error {
-			for _, c := range written.Clusters {
-				if c.Namespace != namespace {
-					continue
-				}
-				object, err := worlds[i].RayCluster(c)
-				if err != nil {
-					return err
-				}
-				if n, _ := object.Get("spec.workerGroupSpecs[0].replicas").(float64); int(n) != workers+1 {
-					return fmt.Errorf("%s has %v replicas instead of %d", c.Name, n, workers+1)
-				}
-				if by := object.Get("metadata.annotations[rayfit.dev/scaled-by]"); by != "central/rayfit-"+namespace {
-					t.Fatalf("%s/%s is scaled by %v", namespace, c.Name, by)
-				}
-			}
-			return nil
+			return haveReplicas(worlds[i], written, workers+1)
 		})
+		for _, c := range written.Clusters {
+			if c.Namespace != namespace {
+				continue
+			}
+			object, err := worlds[i].RayCluster(c)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if by := object.Get("metadata.annotations[rayfit.dev/scaled-by]"); by != "central/rayfit-"+namespace {
+				t.Errorf("%s/%s is scaled by %v", namespace, c.Name, by)
+			}
+		}
 	}
 	took := time.Since(begin)
 	for i, namespace := range namespaces {
@@ -224,14 +198,43 @@ func lookAfter(t *testing.T, written *scaling.WrittenClusters, url string, args 
 	}
 	w := scalingtest.Observe(t, written.Lab)
 	labtest.Eventually(t, scaling.Patience, "every cluster is looked after", func() error {
-		for i := range written.Clusters {
-			if err := asked(written.Played(i)); err != nil {
-				return err
-			}
-		}
-		return nil
+		return lookedAfter(written, w.Namespace)
 	})
 	return controller, w
+}
+
+// lookedAfter is nil when somebody follows each of the clusters of a namespace.
+func lookedAfter(written *scaling.WrittenClusters, namespace string) error {
+	for i, c := range written.Clusters {
+		if c.Namespace != namespace {
+			continue
+		}
+		if err := asked(written.Played(i)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// haveReplicas is nil when each of the clusters in a world's namespace has so many replicas.
+func haveReplicas(w *scaling.World, written *scaling.WrittenClusters, replicas int) error {
+	missing := 0
+	for _, c := range written.Clusters {
+		if c.Namespace != w.Namespace {
+			continue
+		}
+		object, err := w.RayCluster(c)
+		if err != nil {
+			return err
+		}
+		if n, _ := object.Get("spec.workerGroupSpecs[0].replicas").(float64); int(n) != replicas {
+			missing++
+		}
+	}
+	if missing > 0 {
+		return fmt.Errorf("%d of %d clusters are not patched", missing, len(written.Clusters))
+	}
+	return nil
 }
 
 // asked is nil when somebody follows a played cluster.

@@ -7,22 +7,19 @@
 //!
 //! # The modules
 //!
-//! `decide` goes through the phases, which all see the same `situation`; `decided` has their results.
+//! `base` decides as Ray does, `pipeline` with the slices, one of them for each improvement; both go through these phases.
 //!
 //! - `nodes`: from the RayCluster, its pods and its Ray nodes to groups and nodes, each node once
 //! - `demand`: from what the GCS reports as pending to batches of equal requests, in Ray's order
 //! - `growth`: how far a pod can grow in place, given its group's resize limits and the headroom of
 //!   its Kubernetes node
-//! - `memory`: what a decision stores for the next one, and what the next one concludes from it
-//! - `removal`: which nodes are removed: those above a maximum before packing, idle ones after it
-//! - `shrink`: what pods give up that stay
-//! - `pressure`: pods that grow because their memory is nearly full, and give that back
 //! - `packing`: which demand goes to which node, and which new nodes are needed
-//! - `standby`: what is kept ready though no demand needs it: headroom, and the minima of schedules
+//! - `removal`: which nodes are removed: those above a maximum before packing, idle ones after it
 //! - `conclude`: from packed nodes to the plan and its reasons
 //! - `outcome`: plan and report as data, and how people read them
 //!
-//! The files beside them: `serve` (the order of demands), `list` (lists with typed positions), `strategy` and `settings` (how to decide),
+//! The files beside them: `decide` (from a snapshot to a plan), `situation` (what a decision is about), `decided` (its results) and `remember` (what it stores for the next one),
+//! `serve` (the order of demands), `list` (lists with typed positions), `strategy` and `settings` (how to decide),
 //! [`check`] (what every plan must satisfy), and [`schema`] (JSON schemas).
 //!
 //! # Invariants
@@ -32,6 +29,8 @@
 //!   history is kept.
 //! - While the head does not run, no pod is created, resized or removed.
 
+mod assemble;
+mod base;
 pub mod check;
 mod conclude;
 mod decide;
@@ -39,24 +38,21 @@ mod decided;
 mod demand;
 mod growth;
 mod list;
-mod memory;
 mod nodes;
 mod outcome;
 mod packing;
-mod pressure;
+mod pipeline;
+mod remember;
 mod removal;
 pub mod schema;
 mod serve;
 mod settings;
-mod shrink;
 mod situation;
-mod standby;
+mod slices;
 pub(crate) mod strategy;
 
-pub(crate) use crate::plan::conclude::initial_sizes::initial_sizes;
 pub use crate::plan::conclude::launch::RAY_CONCURRENT_LAUNCHES;
 pub(crate) use crate::plan::growth::pod_size::gap;
-pub(crate) use crate::plan::memory::availability::is_overdue;
 pub use crate::plan::outcome::block_reason::BlockReason;
 pub use crate::plan::outcome::cause::{Departure, DepartureReason, RemovalCause};
 pub(crate) use crate::plan::outcome::display::mebibytes;
@@ -75,7 +71,9 @@ pub use crate::plan::outcome::resize_note::{PodNote, ResizeNote, STATUS_ANNOTATI
 pub use crate::plan::outcome::standby_reason::{StandbyLaunch, StandbyReason};
 pub use crate::plan::outcome::step::PlacementStep;
 pub use crate::plan::outcome::unmet::{CountedAtBase, DemandKind, Shortfall, Unmet, UnmetReason};
-pub use crate::plan::pressure::followed_groups;
+pub(crate) use crate::plan::remember::is_overdue;
+pub(crate) use crate::plan::slices::initial_sizes::initial_sizes;
+pub use crate::plan::slices::memory_in_use::followed_groups;
 pub use crate::plan::strategy::Strategy;
 pub use decide::decide;
 pub use schema::PlanLine;

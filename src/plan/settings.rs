@@ -36,7 +36,7 @@ pub struct PlanSettings {
     /// Seconds after which a pod that has grown gives up CPU that was spare; `None` keeps it.
     pub shrink_after_s: Option<f64>,
     /// The most seconds for which an idle pod is kept that is below its resize limits: see
-    /// `removal::keep`. `None` keeps it no longer than other pods.
+    /// `slices::small_pods`. `None` keeps it no longer than other pods.
     pub keep_small_s: Option<f64>,
     /// Seconds for which a resize that the kubelet has deferred is left as it is (strategy
     /// rayfit).

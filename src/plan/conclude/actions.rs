@@ -3,12 +3,9 @@
 use crate::hash::HashMap;
 use crate::plan::conclude::reasons::unmet;
 use crate::plan::conclude::resizes::{notes, raylet_syncs, resizes};
-use crate::plan::conclude::{deletions, drains, holds, initial_sizes, launch};
+use crate::plan::conclude::{deletions, drains, launch};
 use crate::plan::decided::Decided;
 use crate::plan::list::{ByGroup, GroupIndex};
-use crate::plan::memory::jumps::JumpRoom;
-use crate::plan::memory::{jumps, remember};
-use crate::plan::nodes::departure::is_evicted;
 use crate::plan::nodes::life::Stage;
 use crate::plan::nodes::node::{Fate, PlannedNode};
 use crate::plan::nodes::standby_role::StandbyRole;
@@ -16,14 +13,24 @@ use crate::plan::outcome::plan::{GroupPlan, Plan, PlanWait};
 use crate::plan::outcome::problem::{Problem, ProblemEffect, ProblemPlace};
 use crate::plan::outcome::problem_reason::ProblemReason;
 use crate::plan::outcome::standby_reason::StandbyLaunch;
+use crate::plan::remember;
 use crate::plan::removal::idle_end;
-use crate::plan::settings::PlanSettings;
-use crate::snapshot::Snapshot;
+use crate::plan::situation::Situation;
+use crate::plan::slices::departures::is_evicted;
+use crate::plan::slices::findings::Findings;
+use crate::plan::slices::gangs::jumps;
+use crate::plan::slices::{holds, initial_sizes};
 use crate::snapshot::group_spec::GroupSpec;
 use crate::snapshot::pod::PodRole;
 
 /// Returns the plan of a decision.
-pub(crate) fn plan(snapshot: &Snapshot, settings: &PlanSettings, decided: &Decided<'_>) -> Plan {
+pub(crate) fn plan(decided: &Decided<'_>, findings: Option<&Findings<'_>>) -> Plan {
+    let Situation {
+        snapshot,
+        settings,
+        now,
+        ..
+    } = *decided.situation;
     let mut plan = Plan {
         cluster: snapshot.title(),
         strategy: settings.strategy,
@@ -43,34 +50,47 @@ pub(crate) fn plan(snapshot: &Snapshot, settings: &PlanSettings, decided: &Decid
         return plan;
     }
     plan.unmet = unmet(decided);
-    plan.raylet_syncs = raylet_syncs(decided);
-    plan.departures = decided.departures.values().cloned().collect();
+    // Ray resizes nodes that go, too, which restarts their idle time.
+    let only_staying = findings.is_some();
+    plan.raylet_syncs = raylet_syncs(decided, only_staying);
+    if let Some(findings) = findings {
+        plan.departures = findings.departures.values().cloned().collect();
+    }
     let running = |node: &PlannedNode| node.head && node.stage() == Stage::Running;
     if decided.state.in_order().any(running) {
-        plan.drains = drains::drains(snapshot, settings, decided);
-        let excess = decided.excess.iter().map(|excess| &excess.node);
-        plan.excess = excess.cloned().collect();
-        plan.holds = holds::holds(settings, decided);
-        plan.resizes = resizes(decided);
-        let jump = jumps::room(decided);
-        plan.groups = groups(snapshot, settings, decided, jump.as_ref());
-        if jump.is_some_and(|jump| jump.is_short) {
-            plan.problems.push(Problem {
-                at: ProblemPlace::Workers,
-                reason: ProblemReason::JumpRefused,
-                effect: ProblemEffect::FewerAtOnce,
-            });
+        plan.drains = drains::drains(decided, findings);
+        plan.holds = holds::holds(decided, findings.is_some());
+        plan.resizes = resizes(decided, only_staying);
+        match findings {
+            None => plan.groups = groups(decided, None, &launch::as_ray(decided)),
+            Some(found) => {
+                plan.excess = found.excess.iter().map(|one| one.node.clone()).collect();
+                let jump = jumps::room(decided, found.attempts.jump.as_ref());
+                plan.groups = groups(decided, findings, &launch::now(decided, jump.as_ref()));
+                if jump.is_some_and(|jump| jump.is_short) {
+                    plan.problems.push(Problem {
+                        at: ProblemPlace::Workers,
+                        reason: ProblemReason::JumpRefused,
+                        effect: ProblemEffect::FewerAtOnce,
+                    });
+                }
+                deletions::of_removed_groups(decided, &mut plan.groups, &mut plan.problems);
+            }
         }
-        deletions::of_removed_groups(decided, &mut plan.groups, &mut plan.problems);
     } else {
         // While the head does not run, Ray still deletes the pods of stopped raylets. Here these
         // pods are deleted as soon as the head runs.
         plan.waiting = Some(PlanWait::NoHead);
         plan.groups = unchanged(decided);
     }
-    plan.notes = notes(decided, &plan);
-    plan.remember = remember::history(snapshot, decided, &plan);
-    let (end, unused) = idle_end::decide(snapshot, settings.strategy, decided.now);
+    plan.notes = notes(decided, &plan, only_staying);
+    plan.remember = remember::history(decided, &plan, findings.is_none());
+    if let Some(findings) = findings {
+        let mut history = std::mem::take(&mut plan.remember);
+        findings.remember(&mut history, decided, &plan);
+        plan.remember = history;
+    }
+    let (end, unused) = idle_end::decide(snapshot, settings.strategy, now);
     plan.end = end.filter(|_| plan.waiting.is_none());
     plan.remember.unused = unused;
     plan
@@ -93,47 +113,49 @@ fn unchanged(decided: &Decided<'_>) -> Vec<GroupPlan> {
 }
 
 fn groups(
-    snapshot: &Snapshot,
-    settings: &PlanSettings,
     decided: &Decided<'_>,
-    jump: Option<&JumpRoom>,
+    findings: Option<&Findings<'_>>,
+    launch_now: &ByGroup<u64>,
 ) -> Vec<GroupPlan> {
     let state = &decided.state;
-    let launch_now = launch::now(snapshot, settings, decided, jump);
     let launches = state.count(|node| node.fate == Fate::Launch);
     // A launch of an earlier round that nothing has needed, and that has no pod yet, is given up.
     let cancelled =
         state.count(|node| node.pod().is_none() && !node.stays() && node.stage() != Stage::New);
-    let mut deletions = deletions::deletions(decided);
+    let mut deletions = deletions::deletions(decided, findings.is_some());
     let plan = |(number, group): (GroupIndex, &GroupSpec)| {
         let launch_now = launch_now.count(number);
-        let of_group = || initial_sizes::of_group(snapshot, settings, decided, number);
+        let of_group = || findings.and_then(|_| initial_sizes::of_group(decided, number));
         GroupPlan {
             name: group.name.clone(),
             replicas_now: group.replicas,
             launch: launches.count(number),
             launch_now,
             initial_size: (launch_now > 0).then(of_group).flatten(),
-            standby: ready(decided, number),
+            standby: findings.map_or_else(Vec::new, |found| ready(decided, found, number)),
             cancel: cancelled.count(number),
             delete: deletions.remove(&number).unwrap_or_default(),
             ..GroupPlan::default()
         }
     };
     let mut plans: Vec<GroupPlan> = workers(decided).map(plan).collect();
-    set_replicas(decided, &mut plans);
+    match findings {
+        None => set_replicas_as_ray(decided, &mut plans),
+        Some(findings) => set_replicas(decided, findings, &mut plans),
+    }
     plans
 }
 
 /// The new nodes of a group that no demand needs, by what they are for.
-fn ready(decided: &Decided<'_>, group: GroupIndex) -> Vec<StandbyLaunch> {
+fn ready(decided: &Decided<'_>, findings: &Findings<'_>, group: GroupIndex) -> Vec<StandbyLaunch> {
     let mut launches: Vec<StandbyLaunch> = Vec::new();
     let nodes = decided.state.in_order();
     for node in nodes.filter(|node| node.group() == Some(group)) {
         let StandbyRole::Launched(standby) = node.standby else {
             continue;
         };
-        let Some(reason) = decided.standby.get(standby).map(|standby| &standby.reason) else {
+        let standby = findings.standby.get(standby);
+        let Some(reason) = standby.map(|standby| &standby.reason) else {
             continue;
         };
         match launches.iter_mut().find(|launch| launch.reason == *reason) {
@@ -147,57 +169,66 @@ fn ready(decided: &Decided<'_>, group: GroupIndex) -> Vec<StandbyLaunch> {
     launches
 }
 
-/// Sets the `replicas` of groups whose launches and deletions are decided on.
-fn set_replicas(decided: &Decided<'_>, plans: &mut [GroupPlan]) {
-    let (state, config) = (&decided.state, &decided.config);
-    // KubeRay was asked for these already, and they have no pod yet.
-    let awaited = state.count(|node| node.stage() == Stage::Requested && node.stays());
-    // The pods that stay as far as KubeRay is concerned.
+/// The pods of each group that stay as far as KubeRay is concerned.
+fn observed<'a>(decided: &Decided<'a>) -> HashMap<&'a str, u64> {
     let mut observed: HashMap<&str, u64> = HashMap::default();
-    for pod in decided.own_pods {
-        let is_listed = config.is_listed(pod.group, pod.name);
+    for pod in decided.situation.own_pods {
+        let is_listed = decided.config.is_listed(pod.group, pod.name);
         if pod.role == PodRole::Worker && !pod.deleting && !is_listed {
             *observed.entry(pod.group).or_default() += 1;
         }
     }
+    observed
+}
+
+/// Sets the `replicas` of groups as Ray does, which writes them only in a round in which it launches or deletes pods.
+fn set_replicas_as_ray(decided: &Decided<'_>, plans: &mut [GroupPlan]) {
+    let observed = observed(decided);
     let acts = |plan: &GroupPlan| plan.launch_now > 0 || !plan.delete.is_empty();
     let acts = plans.iter().any(acts);
-    for (plan, (number, group)) in plans.iter_mut().zip(workers(decided)) {
+    for (plan, (_, group)) in plans.iter_mut().zip(workers(decided)) {
         let observed = observed.get(group.name.as_str()).copied().unwrap_or(0);
-        plan.replicas = if state.strategy.is_rayfit() {
-            // KubeRay makes as many pods as are missing for all that are there. Once nothing is to
-            // be made any more, a pod that drains because its Kubernetes node is about to leave is
-            // not to be made again.
-            let awaited = awaited.count(number);
-            let is_whole = awaited == 0 && plan.launch_now == 0;
-            let draining = decided.leftovers.draining.iter();
-            let gone = draining.filter(|pod| {
-                let is_of_group =
-                    pod.group == group.name && decided.departures.contains_key(pod.name);
-                is_whole && is_of_group && !group.listed.contains(pod.name)
-            });
-            settled(
-                observed.saturating_sub(gone.count() as u64),
-                awaited,
-                group,
-                plan,
-            )
-        } else if acts {
-            // Ray writes `replicas` only in a round in which it launches or deletes pods.
+        plan.replicas = if acts {
             as_ray(observed, group, plan)
         } else {
             group.replicas.or(group.min_replicas).unwrap_or(0)
         };
     }
-    if state.strategy.is_rayfit() {
-        count_evicted(decided, &awaited, plans);
+}
+
+/// Sets the `replicas` of groups whose launches and deletions are decided on, in every round, to what is there and
+/// still needed.
+fn set_replicas(decided: &Decided<'_>, findings: &Findings<'_>, plans: &mut [GroupPlan]) {
+    let observed = observed(decided);
+    // KubeRay was asked for these already, and they have no pod yet.
+    let awaited = (decided.state).count(|node| node.stage() == Stage::Requested && node.stays());
+    for (plan, (number, group)) in plans.iter_mut().zip(workers(decided)) {
+        let observed = observed.get(group.name.as_str()).copied().unwrap_or(0);
+        // KubeRay makes as many pods as are missing for all that are there. Once nothing is to
+        // be made any more, a pod that drains because its Kubernetes node is about to leave is
+        // not to be made again.
+        let awaited = awaited.count(number);
+        let is_whole = awaited == 0 && plan.launch_now == 0;
+        let draining = decided.leftovers.draining.iter();
+        let gone = draining.filter(|pod| {
+            let leaves = pod.group == group.name && findings.departures.contains_key(pod.name);
+            is_whole && leaves && !group.listed.contains(pod.name)
+        });
+        let stay = observed.saturating_sub(gone.count() as u64);
+        plan.replicas = settled(stay, awaited, group, plan);
     }
+    count_evicted(decided, findings, &awaited, plans);
 }
 
 /// Adds pods that somebody deletes with their Kubernetes node, or that hang in termination, to the
 /// `replicas` of groups in which pods are still to be made, as far as maxima allow: KubeRay counts these
 /// pods until they are gone, and would make the others only then.
-fn count_evicted(decided: &Decided<'_>, awaited: &ByGroup<u64>, plans: &mut [GroupPlan]) {
+fn count_evicted(
+    decided: &Decided<'_>,
+    findings: &Findings<'_>,
+    awaited: &ByGroup<u64>,
+    plans: &mut [GroupPlan],
+) {
     let all = plans.iter().zip(workers(decided));
     let all = all.map(|(plan, (_, group))| group.nodes(plan.replicas));
     let all = all.fold(0, u64::saturating_add);
@@ -207,12 +238,13 @@ fn count_evicted(decided: &Decided<'_>, awaited: &ByGroup<u64>, plans: &mut [Gro
             continue;
         }
         let of_group = decided
+            .situation
             .own_pods
             .iter()
             .filter(|pod| pod.group == group.name);
-        let hanging = &decided.leftovers.hanging;
+        let hanging = &findings.hanging;
         let evicted = of_group.filter(|pod| {
-            is_evicted(decided.departures, &decided.config, pod) || hanging.holds(pod)
+            is_evicted(findings.departures, &decided.config, pod) || hanging.holds(pod)
         });
         let allowed = u64::try_from(
             group

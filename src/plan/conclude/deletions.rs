@@ -3,17 +3,17 @@
 use crate::hash::{HashMap, HashSet};
 use crate::plan::decided::Decided;
 use crate::plan::list::GroupIndex;
-use crate::plan::nodes::life::Stage;
-use crate::plan::nodes::node::{Fate, PlannedNode};
+use crate::plan::nodes::node::Fate;
 use crate::plan::outcome::cause::RemovalCause;
 use crate::plan::outcome::plan::{Deletion, GroupPlan};
 use crate::plan::outcome::problem::{Problem, ProblemEffect, ProblemPlace};
 use crate::plan::outcome::problem_reason::ProblemReason;
+use crate::plan::slices::whole_replicas;
 use crate::snapshot::pod::{Pod, PodRole};
 
 /// The pods to delete, by group: pending pods that are to be removed, and pods whose Ray node has
-/// stopped; of a multi-host replica neither while Ray runs in another host of it.
-pub(crate) fn deletions(decided: &Decided<'_>) -> HashMap<GroupIndex, Vec<Deletion>> {
+/// stopped; of a multi-host replica neither while Ray runs in another host of it, if it goes as a whole (`whole`).
+pub(crate) fn deletions(decided: &Decided<'_>, whole: bool) -> HashMap<GroupIndex, Vec<Deletion>> {
     let config = &decided.config;
     let mut deletions: HashMap<GroupIndex, Vec<Deletion>> = HashMap::default();
     let mut delete = |group: GroupIndex, pod: &str, cause| {
@@ -26,7 +26,8 @@ pub(crate) fn deletions(decided: &Decided<'_>) -> HashMap<GroupIndex, Vec<Deleti
                 .push(Deletion { pod, cause });
         }
     };
-    let busy = running_replicas(decided);
+    let busy = whole.then(|| whole_replicas::running(decided));
+    let busy = busy.unwrap_or_default();
     for node in decided.state.in_order() {
         if let Fate::Remove(cause) = node.fate
             && node.is_deleted()
@@ -50,24 +51,6 @@ pub(crate) fn deletions(decided: &Decided<'_>) -> HashMap<GroupIndex, Vec<Deleti
     deletions
 }
 
-/// The multi-host replicas of which Ray still runs in one host or more.
-fn running_replicas<'a>(decided: &'a Decided<'_>) -> HashSet<(GroupIndex, &'a str)> {
-    let state = &decided.state;
-    if !state.strategy.is_rayfit() {
-        return HashSet::default();
-    }
-    // KubeRay deletes a whole replica as soon as one of its pods is to be deleted, so deletions
-    // wait until Ray has stopped in all of its hosts.
-    let runs = |node: &&PlannedNode| matches!(node.stage(), Stage::Running | Stage::Stopping);
-    let running = state.in_order().filter(runs);
-    let running = running.filter_map(|node| Some((node.group()?, node.replica()?)));
-    let draining = decided.leftovers.draining.iter();
-    let draining =
-        draining.filter_map(|pod| Some((decided.config.number(pod.group)?, pod.replica?)));
-    let is_slice = |(group, _): &(GroupIndex, &str)| state.hosts(*group) > 1;
-    running.chain(draining).filter(is_slice).collect()
-}
-
 /// Puts the pods of groups that are no longer in the RayCluster into the plan of a group through which
 /// KubeRay deletes them. If there is no such group, adds a problem for each pod.
 ///
@@ -80,9 +63,6 @@ pub(crate) fn of_removed_groups(
     groups: &mut [GroupPlan],
     problems: &mut Vec<Problem>,
 ) {
-    if !decided.state.strategy.is_rayfit() {
-        return;
-    }
     let config = &decided.config;
     let stopped = decided.leftovers.stopped.iter();
     let stopped: HashSet<&str> = stopped.map(|pod| pod.name).collect();
@@ -92,9 +72,9 @@ pub(crate) fn of_removed_groups(
     let rests = |pod: &Pod<'_>| {
         let is_pending = pod.phase == Some("Pending");
         let is_over = pod.ended || is_pending || stopped.contains(pod.name);
-        is_over && !decided.live.contains_key(pod.name)
+        is_over && !decided.situation.live.contains_key(pod.name)
     };
-    let orphans = decided.own_pods.iter().filter(|pod| {
+    let orphans = decided.situation.own_pods.iter().filter(|pod| {
         pod.role == PodRole::Worker
             && !pod.deleting
             && config.has_lost(pod.group)

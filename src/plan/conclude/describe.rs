@@ -3,7 +3,7 @@
 use crate::plan::demand::requests::{Demand, DemandOrigin};
 use crate::plan::outcome::unmet::amount_text;
 use crate::plan::packing::state::DecisionState;
-use crate::plan::standby::ready::{StandbyDemand, StandbyKind};
+use crate::plan::slices::standby::ready::{StandbyDemand, StandbyKind};
 use crate::snapshot::gcs::{LabelOperator, ResourceRequest};
 
 /// Something that is kept ready, in words: `{CPU: 1} as headroom (20 % of the 40 CPUs in use)`.

@@ -1,12 +1,13 @@
 //! From nodes that are to be removed to drain requests.
 
+use std::collections::BTreeMap;
+
 use crate::hash::HashSet;
 use crate::plan::decided::Decided;
 use crate::plan::nodes::node::{Fate, PlannedNode};
 use crate::plan::outcome::cause::{Departure, RemovalCause};
 use crate::plan::outcome::plan::NodeDrain;
-use crate::plan::settings::PlanSettings;
-use crate::snapshot::Snapshot;
+use crate::plan::slices::findings::Findings;
 use crate::snapshot::gcs::NodeStatus;
 use crate::snapshot::history::ToldDeparture;
 use crate::snapshot::pod::Pod;
@@ -15,22 +16,16 @@ use crate::snapshot::pod::Pod;
 const NOTABLY_S: f64 = 5.0;
 
 /// The Ray nodes to drain, and those to stop because their time is over.
-pub(crate) fn drains(
-    snapshot: &Snapshot,
-    settings: &PlanSettings,
-    decided: &Decided<'_>,
-) -> Vec<NodeDrain> {
-    let state = &decided.state;
-    let remembered = &snapshot.history.excess;
+pub(crate) fn drains(decided: &Decided<'_>, findings: Option<&Findings<'_>>) -> Vec<NodeDrain> {
+    let (state, now) = (&decided.state, decided.situation.now);
+    let remembered = &decided.situation.history().excess;
     let stop_at = |pod: &str, cause| match cause {
         // Ray stops what is above a maximum together with its work.
-        RemovalCause::GroupMax | RemovalCause::ClusterMax if !state.strategy.is_rayfit() => {
-            Some(decided.now)
-        }
+        RemovalCause::GroupMax | RemovalCause::ClusterMax if findings.is_none() => Some(now),
         RemovalCause::GroupMax => {
-            let since = remembered.get(pod).map_or(decided.now, |one| one.since);
+            let since = remembered.get(pod).map_or(now, |one| one.since);
             // The clock may have been set back, and would let the node stay for as much longer.
-            Some(since.min(decided.now) + settings.drain_timeout_s)
+            Some(since.min(now) + decided.situation.settings.drain_timeout_s)
         }
         _ => None,
     };
@@ -46,11 +41,11 @@ pub(crate) fn drains(
             cause,
             idle_ms: node.idle_ms,
             stop_at: stop_at(pod, cause),
-            departure: decided.departures.get(pod).cloned(),
+            departure: findings.and_then(|findings| findings.departures.get(pod).cloned()),
         })
     };
-    let overdue = decided.excess.iter();
-    let overdue = overdue.filter(|node| node.is_stopped(decided.now));
+    let overdue = findings.iter().flat_map(|findings| &findings.excess);
+    let overdue = overdue.filter(|node| node.is_stopped(now));
     let stops = overdue.map(|excess| NodeDrain {
         pod: excess.node.pod.clone(),
         group: excess.node.group.clone(),
@@ -62,11 +57,10 @@ pub(crate) fn drains(
     });
     let mut drains: Vec<NodeDrain> = state.in_order().filter_map(drain).chain(stops).collect();
     let drained: HashSet<&str> = drains.iter().map(|drain| drain.pod.as_str()).collect();
-    let others = decided.own_pods.iter();
+    let others = decided.situation.own_pods.iter();
     let others = others.filter(|pod| !drained.contains(pod.name));
-    let untold: Vec<NodeDrain> = others
-        .filter_map(|pod| untold(snapshot, decided, pod))
-        .collect();
+    let untold = |pod| untold(decided, findings?.departures, pod);
+    let untold: Vec<NodeDrain> = others.filter_map(untold).collect();
     drains.extend(untold);
     drains
 }
@@ -75,12 +69,16 @@ pub(crate) fn drains(
 /// told another time, or none: it drains already, or its pod is being deleted. A second request only
 /// replaces the time of the first one. (Ray, `gcs_node_manager.cc`, `SetNodeDraining`, and
 /// `local_resource_manager.cc`, `SetLocalNodeDraining`.)
-fn untold(snapshot: &Snapshot, decided: &Decided<'_>, pod: &Pod<'_>) -> Option<NodeDrain> {
-    let departure = decided.departures.get(pod.name)?;
-    let ray = decided.live.get(pod.name)?;
+fn untold(
+    decided: &Decided<'_>,
+    departures: &BTreeMap<String, Departure>,
+    pod: &Pod<'_>,
+) -> Option<NodeDrain> {
+    let departure = departures.get(pod.name)?;
+    let ray = decided.situation.live.get(pod.name)?;
     // All others have a node in the decision, which is drained as such.
     let has_left = pod.deleting || ray.status == NodeStatus::Draining;
-    let is_news = is_news(departure, snapshot.history.told.get(pod.name));
+    let is_news = is_news(departure, decided.situation.history().told.get(pod.name));
     (has_left && is_news).then(|| NodeDrain {
         pod: pod.name.to_owned(),
         group: pod.group.to_owned(),

@@ -6,9 +6,10 @@ use crate::hash::HashMap;
 use crate::plan::conclude::{describe, sizes};
 use crate::plan::decided::Decided;
 use crate::plan::demand::requests::Demand;
+use crate::plan::growth::notes::SizeNotes;
 use crate::plan::growth::resize::{Resize, ResizeProgress};
 use crate::plan::growth::size::{from_cores, milli};
-use crate::plan::list::{GroupIndex, StandbyIndex};
+use crate::plan::list::{GroupIndex, List, StandbyIndex};
 use crate::plan::nodes::life::Stage;
 use crate::plan::nodes::node::{Fate, PlannedNode};
 use crate::plan::nodes::standby_role::KeptReason;
@@ -20,7 +21,8 @@ use crate::plan::outcome::report::{
 use crate::plan::outcome::step::PlacementStep;
 use crate::plan::outcome::unmet::Shortfall;
 use crate::plan::packing::state::DecisionState;
-use crate::plan::standby::ready::{StandbyDemand, StandbyKind};
+use crate::plan::slices::findings::Findings;
+use crate::plan::slices::standby::ready::{StandbyDemand, StandbyKind};
 use crate::quantity::Quantity;
 use crate::seconds::second_of;
 
@@ -28,26 +30,35 @@ use crate::seconds::second_of;
 const NAMED: usize = 3;
 
 /// Returns the report of a decision.
-pub(crate) fn report(decided: &Decided<'_>, plan: &Plan) -> PlanReport {
+pub(crate) fn report(
+    decided: &Decided<'_>,
+    findings: Option<&Findings<'_>>,
+    plan: &Plan,
+) -> PlanReport {
     if decided.state.work.is_over() {
         // A decision that was given up has no reasons to report.
         return PlanReport::default();
     }
-    let (demands, standby) = demands(decided, plan);
+    let standby = findings.map(|findings| &findings.standby);
+    let (demands, ready) = demands(decided, standby, plan);
     PlanReport {
         demands,
-        standby,
+        standby: ready,
         groups: groups(decided),
-        nodes: nodes(decided),
+        nodes: nodes(decided, standby),
     }
 }
 
 /// The numbers of units placed and of their nodes, by step and group.
 type Places = BTreeMap<(PlacementStep, Option<GroupIndex>), (u64, u64)>;
 
-fn demands(decided: &Decided<'_>, plan: &Plan) -> (Vec<DemandReport>, Vec<StandbyReport>) {
+fn demands(
+    decided: &Decided<'_>,
+    standby: Option<&List<StandbyIndex, StandbyDemand>>,
+    plan: &Plan,
+) -> (Vec<DemandReport>, Vec<StandbyReport>) {
     let mut placed = decided.demands.map(|_| Places::new());
-    let mut rooms = decided.standby.map(|_| Places::new());
+    let mut rooms = standby.map_or_else(List::default, |all| all.map(|_| Places::new()));
     for node in decided.state.in_order() {
         for take in &node.takes {
             // Standby demands are numbered after the demands, so a number behind the list is one of theirs.
@@ -96,8 +107,8 @@ fn demands(decided: &Decided<'_>, plan: &Plan) -> (Vec<DemandReport>, Vec<Standb
             unmet: goal.shortfall,
         }
     };
-    let standby = decided.standby.iter().zip(rooms).map(ready);
-    (demands, standby.collect())
+    let standby = standby.into_iter().flat_map(List::iter);
+    (demands, standby.zip(rooms).map(ready).collect())
 }
 
 fn in_words(state: &DecisionState, places: Places) -> Vec<Placed> {
@@ -117,7 +128,7 @@ fn groups(decided: &Decided<'_>) -> Vec<GroupReport> {
     let pending = state.count(|node| node.fate == Fate::Stay && node.stage() != Stage::Running);
     let remove = state.count(|node| !node.stays());
     let mut terminating: HashMap<&str, u64> = HashMap::default();
-    for pod in decided.own_pods.iter().filter(|pod| pod.deleting) {
+    for pod in decided.situation.own_pods.iter().filter(|pod| pod.deleting) {
         *terminating.entry(pod.group).or_default() += 1;
     }
     let mut below = below_limits(state);
@@ -170,11 +181,18 @@ fn below_limits(state: &DecisionState) -> HashMap<GroupIndex, CpuAndMemory> {
 }
 
 /// The reports on single nodes: why a pod did not grow, or why it is removed.
-fn nodes(decided: &Decided<'_>) -> Vec<NodeReport> {
+fn nodes(
+    decided: &Decided<'_>,
+    standby: Option<&List<StandbyIndex, StandbyDemand>>,
+) -> Vec<NodeReport> {
     let mut reports: Vec<NodeReport> = Vec::new();
     let mut index: HashMap<(Option<GroupIndex>, NodeRemark), usize> = HashMap::default();
-    for node in decided.state.in_order() {
-        let Some((pod, reason)) = node.pod().zip(remark(decided, node)) else {
+    for number in &decided.state.order {
+        let Some(node) = decided.state.nodes.get(*number) else {
+            continue;
+        };
+        let notes = decided.state.notes.get(number).copied().unwrap_or_default();
+        let Some((pod, reason)) = node.pod().zip(remark(decided, standby, node, notes)) else {
             continue;
         };
         // One entry for equal reasons: a report on ten thousand nodes would be as many lines otherwise.
@@ -199,7 +217,12 @@ fn nodes(decided: &Decided<'_>) -> Vec<NodeReport> {
     reports
 }
 
-fn remark(decided: &Decided<'_>, node: &PlannedNode) -> Option<NodeRemark> {
+fn remark(
+    decided: &Decided<'_>,
+    standby: Option<&List<StandbyIndex, StandbyDemand>>,
+    node: &PlannedNode,
+    notes: SizeNotes,
+) -> Option<NodeRemark> {
     match node.fate {
         Fate::Remove(cause) => return Some(NodeRemark::Removed(cause)),
         Fate::Hold(cause) if decided.state.is_left_alone() => {
@@ -210,10 +233,10 @@ fn remark(decided: &Decided<'_>, node: &PlannedNode) -> Option<NodeRemark> {
     }
     if let Some(keep_reason) = node.keep_reason {
         return Some(match keep_reason {
-            KeptReason::Standby(number) => {
-                NodeRemark::Kept(decided.standby.get(number)?.reason.clone())
+            KeptReason::Standby(number) => NodeRemark::Kept(standby?.get(number)?.reason.clone()),
+            KeptReason::Released(since) => {
+                NodeRemark::Released(whole(decided.situation.now - since))
             }
-            KeptReason::Released(since) => NodeRemark::Released(whole(decided.now - since)),
             KeptReason::AwaitsRoom => NodeRemark::AwaitsRoom,
         });
     }
@@ -221,9 +244,9 @@ fn remark(decided: &Decided<'_>, node: &PlannedNode) -> Option<NodeRemark> {
         return Some(NodeRemark::Stopping);
     }
     let resize = node.resize.as_deref()?;
-    let why = why_not_grown(decided, resize);
+    let why = why_not_grown(decided, resize, notes);
     let has = resize.current.memory;
-    let in_use = resize.in_use.filter(|used| used.fills(has));
+    let in_use = notes.in_use.filter(|used| used.fills(has));
     match in_use.filter(|_| !resize.is_to_send() && !node.is_idle()) {
         Some(used) => Some(NodeRemark::NearlyFull {
             used: used.bytes,
@@ -234,21 +257,21 @@ fn remark(decided: &Decided<'_>, node: &PlannedNode) -> Option<NodeRemark> {
     }
 }
 
-fn why_not_grown(decided: &Decided<'_>, resize: &Resize) -> Option<NodeRemark> {
+fn why_not_grown(decided: &Decided<'_>, resize: &Resize, notes: SizeNotes) -> Option<NodeRemark> {
     if resize.is_to_send() {
         return None;
     }
     // A resize in progress comes first: as long as it lasts, the pod is asked for nothing else.
     if let Some(at) = resize.note.resizing_at {
         #[expect(clippy::cast_precision_loss, reason = "seconds since 1970")]
-        let since = (decided.now - at as f64).max(0.0);
+        let since = (decided.situation.now - at as f64).max(0.0);
         return Some(NodeRemark::InFlight(whole(since)));
     }
     if let Some(until) = resize.barred_until {
         return Some(NodeRemark::Barred {
             why: (resize.note.last_failed_reason.clone())
                 .unwrap_or_else(|| "it could not be asked for".to_owned()),
-            seconds: whole(until - decided.now),
+            seconds: whole(until - decided.situation.now),
         });
     }
     match &resize.progress {
@@ -261,13 +284,13 @@ fn why_not_grown(decided: &Decided<'_>, resize: &Resize) -> Option<NodeRemark> {
     if let (Some(_), Some(reason)) = (note.last_failed_at, &note.last_failed_reason) {
         return Some(NodeRemark::FailedForGood(reason.clone()));
     }
-    if let Some(kept_for) = resize.kept_for {
+    if let Some(kept) = notes.kept {
         return Some(NodeRemark::KeptSmall {
-            seconds: whole(kept_for),
-            of_gaps: resize.of_gaps,
+            seconds: whole(kept.seconds),
+            of_gaps: kept.of_gaps,
         });
     }
-    if let Some(spare) = resize.spare {
+    if let Some(spare) = notes.spare {
         return Some(NodeRemark::Spare {
             needed_milli: milli(spare.peak()),
             has_milli: milli(resize.current.cpu),

@@ -4,12 +4,11 @@
 use crate::hash::{HashMap, HashSet};
 use crate::plan::decided::Decided;
 use crate::plan::list::{ByGroup, GroupIndex};
-use crate::plan::memory::jumps::JumpRoom;
 use crate::plan::nodes::life::Stage;
 use crate::plan::nodes::node::{Fate, PlannedNode};
-use crate::plan::packing::state::{DecisionState, PlannedGroup};
-use crate::plan::settings::{PlanSettings, ScaleUp};
-use crate::snapshot::Snapshot;
+use crate::plan::packing::state::PlannedGroup;
+use crate::plan::settings::ScaleUp;
+use crate::plan::slices::gangs::jumps::JumpRoom;
 use crate::snapshot::pod::PodRole;
 
 /// The most nodes that Ray asks for at a time (`AUTOSCALER_MAX_CONCURRENT_LAUNCHES`).
@@ -22,16 +21,8 @@ const RAY_SPEED: u64 = 1000;
 /// of each group. With `Conservative` no more nodes are pending than there are running ones. A draining node
 /// counts towards the maximum until it is gone; a pod that is deleted or a launch that is given up in this
 /// round does not. `jump` has the launches allowed beside pods that have not been admitted.
-pub(crate) fn now(
-    snapshot: &Snapshot,
-    settings: &PlanSettings,
-    decided: &Decided<'_>,
-    jump: Option<&JumpRoom>,
-) -> ByGroup<u64> {
-    let (state, conservative) = (&decided.state, decided.config.conservative);
-    if !state.strategy.is_rayfit() {
-        return as_ray(state, conservative);
-    }
+pub(crate) fn now(decided: &Decided<'_>, jump: Option<&JumpRoom>) -> ByGroup<u64> {
+    let (state, settings) = (&decided.state, decided.situation.settings);
     let needed = state.count(PlannedNode::is_to_launch);
     let present = state.count(|node| match node.stage() {
         Stage::New | Stage::Queued => false,
@@ -50,7 +41,7 @@ pub(crate) fn now(
         let taken = present.count(number).saturating_add(group.draining);
         let places = group.config.max.saturating_sub(taken);
         let mut count = needed.count(number).min(places).min(workers_left);
-        if conservative {
+        if decided.config.conservative {
             let running = running.count(number).max(1);
             count = count.min(running.saturating_sub(coming.count(number)));
         }
@@ -69,7 +60,7 @@ pub(crate) fn now(
         }
         // A part of a replica would never be asked for, and so the limit of launches that were refused
         // never be lifted.
-        if let Some(limit) = snapshot.history.launch_limits.get(name) {
+        if let Some(limit) = decided.situation.history().launch_limits.get(name) {
             count = count.min((*limit).max(hosts));
         }
         // KubeRay makes whole replicas, so a part of one is not asked for.
@@ -96,8 +87,8 @@ fn scale_up_left<'a>(
     let state = &decided.state;
     let requested_now = state.count(|node| node.stage() == Stage::Requested && node.stays());
     let mut recent = requested_now.into_iter().fold(0, u64::saturating_add);
-    let is_recent = |created: f64| decided.now - created < f64::from(per_s);
-    let own_pods = decided.own_pods.iter();
+    let is_recent = |created: f64| decided.situation.now - created < f64::from(per_s);
+    let own_pods = decided.situation.own_pods.iter();
     for pod in own_pods.filter(|pod| pod.role == PodRole::Worker) {
         // Pods count from the moment at which they were made, so that a restart of the controller
         // forgets none of them.
@@ -112,7 +103,8 @@ fn scale_up_left<'a>(
 
 /// Launches as Ray does: in the order in which the groups first wait, within one limit for all of
 /// them.
-fn as_ray(state: &DecisionState, conservative: bool) -> ByGroup<u64> {
+pub(crate) fn as_ray(decided: &Decided<'_>) -> ByGroup<u64> {
+    let (state, conservative) = (&decided.state, decided.config.conservative);
     let is_queued = |node: &PlannedNode| node.stage() == Stage::Queued && node.fate == Fate::Stay;
     let is_fresh = |node: &PlannedNode| node.stage() == Stage::New && node.fate == Fate::Launch;
     let waiting = state.count(|node| is_queued(node) || is_fresh(node));

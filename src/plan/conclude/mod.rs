@@ -10,8 +10,6 @@ pub(crate) mod deletions;
 pub(crate) mod describe;
 pub(crate) mod drains;
 pub(crate) mod explain;
-pub(crate) mod holds;
-pub(crate) mod initial_sizes;
 pub(crate) mod launch;
 pub(crate) mod reasons;
 pub(crate) mod resizes;

@@ -4,6 +4,7 @@ use crate::plan::conclude::describe;
 use crate::plan::decided::Decided;
 use crate::plan::growth::resize::Resize;
 use crate::plan::growth::size::milli;
+use crate::plan::list::NodeIndex;
 use crate::plan::nodes::node::PlannedNode;
 use crate::plan::outcome::plan::{GrowthDemand, Plan, PodResize, RayletSync};
 use crate::plan::outcome::resize_note::PodNote;
@@ -11,15 +12,18 @@ use crate::plan::outcome::step::PlacementStep;
 use crate::seconds::second_of;
 
 /// The pods that are to be resized.
-pub(crate) fn resizes(decided: &Decided<'_>) -> Vec<PodResize> {
+pub(crate) fn resizes(decided: &Decided<'_>, only_staying: bool) -> Vec<PodResize> {
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
         reason = "saturating, and never negative"
     )]
     let whole = |seconds: f64| seconds.round() as u32;
-    let resize = |node: &PlannedNode| {
-        let resize = sized(decided, node).filter(|resize| resize.is_to_send())?;
+    let state = &decided.state;
+    let resize = |number: &NodeIndex| {
+        let node = state.nodes.get(*number)?;
+        let resize = sized(node, only_staying).filter(|resize| resize.is_to_send())?;
+        let notes = state.notes.get(number).copied().unwrap_or_default();
         let (now, then) = (resize.current, resize.desired);
         Some(PodResize {
             pod: node.pod()?.to_owned(),
@@ -28,12 +32,12 @@ pub(crate) fn resizes(decided: &Decided<'_>) -> Vec<PodResize> {
             cpu_milli: milli(then.cpu),
             memory_bytes: then.memory,
             raylet_first: then.is_below(now),
-            spare_seconds: resize.shrinks_for.map(whole),
-            memory_reason: resize.memory_reason,
+            spare_seconds: notes.shrinks_for.map(whole),
+            memory_reason: notes.memory_reason,
             demand: grows_for(decided, node),
         })
     };
-    decided.state.in_order().filter_map(resize).collect()
+    state.order.iter().filter_map(resize).collect()
 }
 
 /// The demand that a node serves only because it grows.
@@ -58,18 +62,17 @@ fn grows_for(decided: &Decided<'_>, node: &PlannedNode) -> Option<GrowthDemand> 
     Some(growth)
 }
 
-/// The resize of a node, unless the node is to be removed: such a node keeps its size.
-fn sized<'n>(decided: &Decided<'_>, node: &'n PlannedNode) -> Option<&'n Resize> {
-    // Ray resizes such a node all the same, which restarts its idle time.
-    let goes = decided.state.strategy.is_rayfit() && !node.stays();
-    node.resize.as_deref().filter(|_| !goes)
+/// The resize of a node, unless only those of nodes that stay count.
+fn sized(node: &PlannedNode, only_staying: bool) -> Option<&Resize> {
+    let is_one = node.stays() || !only_staying;
+    node.resize.as_deref().filter(|_| is_one)
 }
 
 /// The note of each pod whose resize begins, ends or fails, or whose node said how much it can
 /// give.
-pub(crate) fn notes(decided: &Decided<'_>, plan: &Plan) -> Vec<PodNote> {
+pub(crate) fn notes(decided: &Decided<'_>, plan: &Plan, only_staying: bool) -> Vec<PodNote> {
     let note = |node: &PlannedNode| {
-        let resize = sized(decided, node)?;
+        let resize = sized(node, only_staying)?;
         let mut note = resize.note.clone();
         if resize.noted_sync {
             // The raylet is told first. (Ray, `ippr_provider.py`, `sync_with_raylets`.)
@@ -82,7 +85,7 @@ pub(crate) fn notes(decided: &Decided<'_>, plan: &Plan) -> Vec<PodNote> {
             return None;
         }
         if resize.is_to_send() && plan.waiting.is_none() {
-            note.resizing_at = Some(second_of(decided.now));
+            note.resizing_at = Some(second_of(decided.situation.now));
         } else if note == noted {
             return None;
         }
@@ -93,10 +96,10 @@ pub(crate) fn notes(decided: &Decided<'_>, plan: &Plan) -> Vec<PodNote> {
 }
 
 /// The raylets that are to be told the sizes of their pods.
-pub(crate) fn raylet_syncs(decided: &Decided<'_>) -> Vec<RayletSync> {
+pub(crate) fn raylet_syncs(decided: &Decided<'_>, only_staying: bool) -> Vec<RayletSync> {
     let state = &decided.state;
     let sync = |node: &PlannedNode| {
-        let resize = sized(decided, node)?;
+        let resize = sized(node, only_staying)?;
         let pod = node.pod().filter(|_| resize.noted_sync)?;
         Some(RayletSync {
             pod: pod.to_owned(),

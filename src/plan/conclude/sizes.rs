@@ -17,7 +17,7 @@ use crate::snapshot::pod::{Pod, PodRole};
 pub(crate) fn by_group(decided: &Decided<'_>) -> HashMap<GroupIndex, GroupSizes> {
     let takes_room = |pod: &&Pod<'_>| pod.node.is_some() && !pod.ended;
     let mut all: HashMap<GroupIndex, GroupSizes> = HashMap::default();
-    for pod in decided.own_pods.iter().filter(takes_room) {
+    for pod in decided.situation.own_pods.iter().filter(takes_room) {
         let name = match pod.role {
             PodRole::Head => HEAD_NAME,
             PodRole::Worker => pod.group,
@@ -39,8 +39,10 @@ pub(crate) fn by_group(decided: &Decided<'_>) -> HashMap<GroupIndex, GroupSizes>
             cpu_milli: cpu.map_or(0, |cpu| milli(cores(cpu))).max(0),
             memory_bytes: memory.map_or(0, bytes).max(0),
         };
-        let ray = decided.live.get(pod.name);
-        let used = ray.map_or_else(CpuAndMemory::default, |ray| in_use(ray, decided.now));
+        let ray = decided.situation.live.get(pod.name);
+        let used = ray.map_or_else(CpuAndMemory::default, |ray| {
+            in_use(ray, decided.situation.now)
+        });
         let sums = all.entry(group).or_default();
         *sums = sums.plus(GroupSizes {
             has,

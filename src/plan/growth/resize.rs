@@ -2,13 +2,9 @@
 //! `v2/schema.py`, `IPPRStatus`.)
 
 use crate::plan::growth::headroom::NodeHeadroom;
-use crate::plan::growth::in_use::InUse;
 use crate::plan::growth::size::Size;
 use crate::plan::list::{KubeNodeIndex, List};
-use crate::plan::outcome::plan::MemoryReason;
 use crate::plan::outcome::resize_note::ResizeNote;
-use crate::plan::outcome::standby_reason::GapsSeen;
-use crate::snapshot::history::{FollowedMemory, ShrinkFailures, SpareCpu};
 
 /// The progress of the last resize, as Kubernetes reports it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -54,27 +50,6 @@ pub(crate) struct Resize {
     /// The time until which the pod must not grow after a failure, whatever Ray thinks, in seconds
     /// since 1970.
     pub(crate) barred_until: Option<f64>,
-    /// Failures to make the pod smaller.
-    pub(crate) shrink_failures: ShrinkFailures,
-    /// The CPU that the pod has needed while it had some to spare.
-    pub(crate) spare: Option<SpareCpu>,
-    /// Seconds for which the CPU that the pod is now asked to give up was spare.
-    pub(crate) shrinks_for: Option<f64>,
-    /// The memory really in use, if that is known and followed.
-    pub(crate) in_use: Option<InUse>,
-    /// Ray's memory monitor is on in the pod.
-    pub(crate) monitored: bool,
-    /// The memory that the pod was given because its own was nearly full.
-    pub(crate) followed: Option<FollowedMemory>,
-    /// The reason why the pod is now asked to have another amount of memory, if that is for what is
-    /// in use.
-    pub(crate) memory_reason: Option<MemoryReason>,
-    /// Seconds for which the pod is kept while it is idle, if that is longer than others because
-    /// it is small.
-    pub(crate) kept_for: Option<f64>,
-    /// The gaps between bursts of work that were seen, and how many ended in that time, if it was
-    /// learnt from them.
-    pub(crate) of_gaps: Option<GapsSeen>,
 }
 
 impl Resize {
@@ -158,13 +133,6 @@ impl Resize {
         headrooms: &'r List<KubeNodeIndex, NodeHeadroom>,
     ) -> Option<&'r NodeHeadroom> {
         headrooms.get(self.kube_node?)
-    }
-
-    /// True if more work may have Ray's memory monitor kill some of it: half of the memory with which the
-    /// pod started is in use, and the monitor goes by that memory, however far the pod grows.
-    pub(crate) fn is_crowded(&self) -> bool {
-        let half = |used: InUse| used.soon >= self.base.memory / 2;
-        self.monitored && self.in_use.is_some_and(half)
     }
 
     /// True for a pod with less than its resize limits allow.

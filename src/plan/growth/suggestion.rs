@@ -5,8 +5,6 @@ use crate::plan::growth::resize::{Resize, ResizeProgress};
 use crate::plan::growth::size::{ContainerAmounts, bytes, cores};
 use crate::plan::outcome::problem_reason::ProblemReason;
 use crate::quantity::Quantity;
-use crate::seconds::Retry;
-use crate::snapshot::history::ResizeMemory;
 
 /// Lowers the limit to the size that the node can give, and asks for that size. Returns false if
 /// the message does not say how much that is.
@@ -45,13 +43,6 @@ pub(crate) fn follow(
         resize.ask(None, resize.note.suggested_max_memory);
     }
     Ok(true)
-}
-
-/// True for a suggestion that no longer holds, because other pods may have left the node since. The first
-/// one holds for a minute, each further one in a row for twice as long.
-pub(crate) fn is_old(memory: ResizeMemory, now: f64) -> bool {
-    let lifetime = Retry::UP_TO_TEN_MINUTES.wait_s(memory.suggestions);
-    memory.suggested_at.is_some_and(|at| now - at > lifetime)
 }
 
 /// The resource that a node lacks by the message, and how much it has left of it, in thousandths of cores

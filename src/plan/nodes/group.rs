@@ -2,14 +2,11 @@
 //! `autoscaler/_private/kuberay/autoscaling_config.py`.)
 
 use crate::hash::{HashMap, HashSet};
-use crate::plan::growth::size::{bytes, cores};
 use crate::plan::list::{ByGroup, GroupIndex};
 use crate::plan::outcome::problem::{Problem, ProblemEffect, ProblemPlace};
 use crate::plan::outcome::problem_reason::ProblemReason;
-use crate::plan::strategy::Strategy;
 use crate::ray::Ippr;
 use crate::ray::group::HEAD_NAME;
-use crate::ray::resource::Amounts;
 use crate::snapshot::cluster_object::{ClusterObject, ClusterSpec, DEFAULT_IDLE_TIMEOUT_S};
 use crate::snapshot::group_spec::GroupSpec;
 use crate::text::is_obeyed;
@@ -74,35 +71,6 @@ impl ClusterConfig {
         config.idle_timeout_s =
             idle.map_or(DEFAULT_IDLE_TIMEOUT_S, |seconds| seconds / 60.0 * 60.0);
         config.read_resize_limits(spec, &cluster.ippr);
-        config
-    }
-
-    /// The groups as a strategy reads them. Strategy `Rayfit` takes in what Ray does not look at: with what
-    /// KubeRay starts Ray, and what pods as a whole allow of resizes.
-    pub(crate) fn read(cluster: &ClusterObject, strategy: Strategy) -> Self {
-        let mut config = Self::of(cluster);
-        let groups = cluster.spec.iter().flat_map(|spec| &spec.groups);
-        for group in groups.filter(|_| strategy.is_rayfit()) {
-            let number = config.number(&group.name);
-            let Some(config) = number.and_then(|number| config.groups.get_mut(number)) else {
-                continue;
-            };
-            if let Some(started) = &group.started {
-                config.resources = Ok(started.clone());
-            }
-            let Some((limits, base)) = config.resize_limits.as_mut().zip(config.base) else {
-                continue;
-            };
-            // Not below the base size, with which a pod starts whatever the pod as a whole may
-            // have.
-            let Amounts { cpu, memory } = group.within_pod;
-            if let Some(cpu) = cpu {
-                limits.cpu = limits.cpu.min(cores(cpu).max(base.cpu));
-            }
-            if let Some(memory) = memory {
-                limits.memory = limits.memory.min(bytes(memory).max(base.memory));
-            }
-        }
         config
     }
 

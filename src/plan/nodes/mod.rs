@@ -5,17 +5,11 @@
 //! Parts of the objects that Ray cannot use become [problems], and never end the decision about the
 //! rest.
 
-pub(crate) mod assemble;
-pub(crate) mod blocked;
-pub(crate) mod departure;
-pub(crate) mod full;
 pub(crate) mod group;
-pub(crate) mod hanging;
 pub(crate) mod life;
 pub(crate) mod node;
-pub(crate) mod outlook;
+pub(crate) mod preference;
 pub(crate) mod problems;
-pub(crate) mod raylet;
 pub(crate) mod rows;
 pub(crate) mod standby_role;
 pub(crate) mod view;

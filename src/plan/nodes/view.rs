@@ -15,14 +15,14 @@ use crate::snapshot::gcs::ClusterResourceState;
 use crate::snapshot::group_spec::GroupSpec;
 
 /// Numbers the texts by which nodes are compared with requests: those of the requests themselves, also
-/// of those for standby, CPU, memory and GPU, and the resources in use. All other texts only need counting.
+/// the `further` ones, CPU, memory and GPU, and the resources in use. All other texts only need counting.
 pub(crate) fn names<'a>(
     snapshot: &'a Snapshot,
     config: &'a ClusterConfig,
-    standby: impl Iterator<Item = &'a str>,
+    further: &[&'a str],
 ) -> Names {
     let mut texts = BTreeSet::from(["CPU", "memory", "GPU"]);
-    texts.extend(standby);
+    texts.extend(further);
     for request in requests(&snapshot.gcs) {
         texts.extend(request.resources_bundle.keys().map(String::as_str));
         for constraint in &request.placement_constraints {
@@ -62,18 +62,12 @@ pub(crate) struct NodeReader<'a> {
 }
 
 impl<'n> NodeReader<'n> {
-    /// A reader of nodes that are compared with the requests of the GCS, and with those for standby.
-    pub(crate) fn new<'a>(
-        names: &'n Names,
-        gcs: &'a ClusterResourceState,
-        standby: impl Iterator<Item = &'a str>,
-    ) -> Self {
+    /// A reader of nodes that are compared with the requests of the GCS, and with `further` resources.
+    pub(crate) fn new(names: &'n Names, gcs: &ClusterResourceState, further: &[&str]) -> Self {
         let mut labels = BTreeSet::new();
         let mut resources = BTreeSet::new();
         resources.extend(
-            standby
-                .chain(["CPU", "memory", "GPU"])
-                .filter_map(|name| names.get(name)),
+            (further.iter().chain(&["CPU", "memory", "GPU"])).filter_map(|name| names.get(name)),
         );
         for request in requests(gcs) {
             resources.extend(

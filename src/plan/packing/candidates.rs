@@ -19,8 +19,9 @@ use std::rc::Rc;
 use crate::hash::HashMap;
 use crate::plan::demand::requests::RequestBatch;
 use crate::plan::nodes::node::{CountedAmounts, PlannedNode};
+use crate::plan::nodes::preference::Preference;
 use crate::plan::packing::fit::{FitTrial, Score};
-use crate::plan::packing::state::{DecisionState, Preference};
+use crate::plan::packing::state::DecisionState;
 
 /// A candidate: one node, or several nodes that are alike and next to each other in the list.
 #[derive(Debug, Clone, Copy)]

@@ -4,27 +4,29 @@ use crate::plan::list::GroupIndex;
 use crate::plan::nodes::node::{Fate, PlannedNode};
 use crate::plan::outcome::step::PlacementStep;
 use crate::plan::packing::candidates::{Candidates, Member};
-use crate::plan::packing::pack::Packing;
+use crate::plan::packing::pack::{LaunchRules, Packing};
 use crate::plan::packing::state::{DecisionState, PlannedGroup};
 
 impl Packing<'_> {
     /// Launches new nodes for the requests that are left, as many as the maxima allow, of
     /// the groups that `may` allows.
-    pub(crate) fn launch(&mut self, may: impl Fn(&DecisionState, &PlannedGroup) -> bool) {
+    pub(crate) fn launch(
+        &mut self,
+        rules: LaunchRules,
+        may: impl Fn(&DecisionState, &PlannedGroup) -> bool,
+    ) {
         if self.has_placed_all() {
             return;
         }
-        let is_rayfit = self.state.strategy.is_rayfit();
-        // Nodes that are about to be removed do not count towards the cluster's maximum. For Ray they
-        // do.
+        let as_ray = rules == LaunchRules::AsRay;
         let listed = self.order.iter().filter_map(|number| self.node(*number));
         let listed = listed.map(|node| node.count).fold(0, u64::saturating_add);
-        let going = (self.state.in_order()).filter(|node| is_rayfit && !node.stays());
+        let going = (self.state.in_order()).filter(|node| !as_ray && !node.stays());
         let going = going.map(|node| node.count).fold(0, u64::saturating_add);
         let most = self.state.max_nodes.saturating_add(going);
         let mut nodes_left = most.saturating_sub(listed);
         let mut workers_left = self.state.places();
-        let mut places = self.state.launchable();
+        let mut places = self.state.launchable(|node| as_ray || !node.is_deleted());
         // Launches of this packing, of groups that are not blocked, are not in the state yet.
         let is_launched = |node: &&PlannedNode| self.state.nodes.behind(node.born).is_some();
         for node in self.fresh.iter().filter(is_launched) {
@@ -39,13 +41,12 @@ impl Packing<'_> {
         let classes = groups.map(|group| classes.number(&group.template, self.source));
         let state = &*self.state;
         let node = |group: GroupIndex| &state.groups[group].template;
-        // In Ray's list a picked group moves to the end, so that equally good groups take turns.
-        let end = (!is_rayfit).then_some(places.len());
+        // In Ray's list a picked group moves to the end.
+        let end = as_ray.then_some(places.len());
         let mut pool = Candidates::new(node, self.source, state, self.batches.len(), end);
         for (number, count) in places.enumerate() {
             let group = &state.groups[number];
-            // Only KubeRay makes the head. Ray would launch it if it were missing.
-            let is_made = !is_rayfit || number != GroupIndex::HEAD;
+            let is_made = as_ray || number != GroupIndex::HEAD;
             if *count > 0 && is_made && may(state, group) {
                 let member = Member {
                     position: number.into(),

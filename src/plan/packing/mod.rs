@@ -13,6 +13,5 @@ pub(crate) mod grow;
 pub(crate) mod launch;
 pub(crate) mod pack;
 pub(crate) mod servable;
-pub(crate) mod standby;
 pub(crate) mod state;
 pub(crate) mod steps;

@@ -12,6 +12,20 @@ use crate::plan::outcome::step::PlacementStep;
 use crate::plan::packing::candidates::{Candidates, Member};
 use crate::plan::packing::state::{DecisionState, with_parts};
 
+/// The order of the steps of one packing.
+pub(crate) type Steps = fn(&mut Packing<'_>);
+
+/// The rules for launches in which strategies differ.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum LaunchRules {
+    /// Nodes on their way out take their places until they are gone, equally good groups take turns, and a missing
+    /// head is launched.
+    AsRay,
+    /// Nodes on their way out take no place, and of equally good groups the first one is taken. Only KubeRay makes
+    /// the head.
+    Steady,
+}
+
 /// One packing. Nothing of it is in effect before [`Packing::commit`].
 pub(crate) struct Packing<'a> {
     pub(crate) state: &'a mut DecisionState,
@@ -36,13 +50,10 @@ impl DecisionState {
         &mut self,
         batches: Vec<RequestBatch>,
         source: CountedAmounts,
+        steps: Steps,
     ) -> Packing<'_> {
         let mut packing = self.packing(batches, source);
-        if packing.state.strategy.is_rayfit() {
-            packing.by_steps();
-        } else {
-            packing.as_ray();
-        }
+        steps(&mut packing);
         packing
     }
 
@@ -86,6 +97,46 @@ impl DecisionState {
     }
 }
 
+/// Packs in Ray's order. The list is then: nodes that were picked, nodes that were not, nodes
+/// on which nothing fits, the pods that may grow, and at last new nodes.
+pub(crate) fn as_ray(packing: &mut Packing<'_>) {
+    let names = (packing.state.cpu, packing.state.memory);
+    for node in packing.state.nodes.iter_mut() {
+        let resize = node.resize.as_deref().filter(|one| one.is_in_progress());
+        if let Some(size) = resize.map(|resize| resize.desired) {
+            node.set_size(names, size);
+        }
+    }
+    // Ray sets aside the running nodes on which no request fits, whatever their labels are.
+    // Without requests it sets none aside.
+    let mut fits_any: HashMap<u32, bool> = HashMap::default();
+    let order = std::mem::take(&mut packing.order);
+    let (open, exhausted): (Vec<_>, Vec<_>) = order.into_iter().partition(|number| {
+        let is_running = |node: &PlannedNode| node.stage() == Stage::Running;
+        if !packing.state.nodes.get(*number).is_some_and(is_running) {
+            return true;
+        }
+        let class = packing.state.class(*number, packing.source);
+        let (state, source) = (&*packing.state, packing.source as usize);
+        let fits = |batch: &RequestBatch| {
+            let node = &state.nodes[*number];
+            let mut needs = state.shapes.get(batch.shape).positive();
+            needs.all(|(name, needed)| {
+                let free = node.amount(name).and_then(|amount| amount.free[source]);
+                free.unwrap_or(state.names.implied(name)) >= needed
+            })
+        };
+        let batches = &packing.batches;
+        let fits_any = fits_any.entry(class);
+        *fits_any.or_insert_with(|| batches.is_empty() || batches.iter().any(fits))
+    });
+    let (mut order, rest) = packing.pick_existing(None, &open);
+    order.extend(rest);
+    order.extend(exhausted);
+    packing.order = packing.grow(order, false);
+    packing.launch(LaunchRules::AsRay, |_, _| true);
+}
+
 impl Packing<'_> {
     /// Puts the result into effect. Returns the request batches that could not be placed, in the
     /// order of packing.
@@ -107,46 +158,6 @@ impl Packing<'_> {
     /// True once no unit of any request is left.
     pub(crate) fn has_placed_all(&self) -> bool {
         self.batches.iter().all(|batch| batch.count == 0)
-    }
-
-    /// Packs in Ray's order. The list is then: nodes that were picked, nodes that were not, nodes
-    /// on which nothing fits, the pods that may grow, and at last new nodes.
-    fn as_ray(&mut self) {
-        let names = (self.state.cpu, self.state.memory);
-        for node in self.state.nodes.iter_mut() {
-            let resize = node.resize.as_deref().filter(|one| one.is_in_progress());
-            if let Some(size) = resize.map(|resize| resize.desired) {
-                node.set_size(names, size);
-            }
-        }
-        // Ray sets aside the running nodes on which no request fits, whatever their labels are.
-        // Without requests it sets none aside.
-        let mut fits_any: HashMap<u32, bool> = HashMap::default();
-        let order = std::mem::take(&mut self.order);
-        let (open, exhausted): (Vec<_>, Vec<_>) = order.into_iter().partition(|number| {
-            let is_running = |node: &PlannedNode| node.stage() == Stage::Running;
-            if !self.state.nodes.get(*number).is_some_and(is_running) {
-                return true;
-            }
-            let class = self.state.class(*number, self.source);
-            let (state, source) = (&*self.state, self.source as usize);
-            let fits = |batch: &RequestBatch| {
-                let node = &state.nodes[*number];
-                let mut needs = state.shapes.get(batch.shape).positive();
-                needs.all(|(name, needed)| {
-                    let free = node.amount(name).and_then(|amount| amount.free[source]);
-                    free.unwrap_or(state.names.implied(name)) >= needed
-                })
-            };
-            let batches = &self.batches;
-            let fits_any = fits_any.entry(class);
-            *fits_any.or_insert_with(|| batches.is_empty() || batches.iter().any(fits))
-        });
-        let (mut order, rest) = self.pick_existing(None, &open);
-        order.extend(rest);
-        order.extend(exhausted);
-        self.order = self.grow(order);
-        self.launch(|_, _| true);
     }
 
     /// Picks among nodes as they are now, in a step of the improved order, or `None` for Ray's first

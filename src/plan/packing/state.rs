@@ -1,19 +1,21 @@
 //! The state that the phases of a decision work on.
 
+use std::collections::BTreeMap;
+
 use crate::hash::HashMap;
 use crate::plan::demand::names::{Name, Names};
 use crate::plan::demand::shape::Shapes;
 use crate::plan::growth::headroom::NodeHeadroom;
+use crate::plan::growth::notes::SizeNotes;
 use crate::plan::list::{ByGroup, GroupIndex, KubeNodeIndex, List, NodeIndex, StandbyIndex};
-use crate::plan::nodes::life::Stage;
 use crate::plan::nodes::node::{Fate, NodeClasses, NodeGroup, PlannedNode};
+use crate::plan::nodes::preference::Preference;
 use crate::plan::outcome::block_reason::BlockReason;
-use crate::plan::outcome::cause::RemovalCause;
+use crate::plan::outcome::problem::{Problem, ProblemEffect, ProblemPlace};
+use crate::plan::outcome::problem_reason::ProblemReason;
 use crate::plan::outcome::unmet::CountedAtBase;
 use crate::plan::packing::budget::WorkBudget;
-use crate::plan::strategy::Strategy;
 use crate::snapshot::group_spec::GroupSpec;
-use crate::snapshot::history::RoomMemory;
 
 /// The nodes, the groups and the requests of one decision, with all texts turned into numbers.
 pub(crate) struct DecisionState {
@@ -31,10 +33,10 @@ pub(crate) struct DecisionState {
     pub(crate) order: Vec<NodeIndex>,
     /// A group is blocked, or a pending node would not start now.
     pub(crate) has_blocked: bool,
+    /// Notes of the slices about the pods that may be resized.
+    pub(crate) notes: HashMap<NodeIndex, SizeNotes>,
     /// The headroom of the Kubernetes nodes.
     pub(crate) headrooms: List<KubeNodeIndex, NodeHeadroom>,
-    /// The time since which Kubernetes nodes have had room for pods that wait.
-    pub(crate) rooms: RoomMemory,
     /// The most nodes that the cluster may have, the head included.
     pub(crate) max_nodes: u64,
     /// No launch takes the number of workers above this.
@@ -43,20 +45,11 @@ pub(crate) struct DecisionState {
     pub(crate) unread_nodes: u64,
     /// A launch was cut short by `max_workers`.
     pub(crate) is_cut: bool,
+    /// By group, since when its pending nodes have been of no use, in seconds since 1970; empty where that is not asked
+    /// for.
+    pub(crate) unneeded_since: BTreeMap<String, Vec<f64>>,
     pub(crate) conserve_gpus: bool,
     pub(crate) work: WorkBudget,
-    pub(crate) strategy: Strategy,
-}
-
-/// The preference between nodes of equal score, by group.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Preference {
-    /// 1 unless the group's pods recently failed to appear.
-    pub(crate) recoverable: f64,
-    /// The `priority` of the group.
-    pub(crate) priority: i64,
-    /// 1 unless the group's pods ever failed to appear.
-    pub(crate) available: f64,
 }
 
 /// A group, with what packing is to know of it.
@@ -164,11 +157,8 @@ impl DecisionState {
             };
             *sum = sum.saturating_add(node.count);
         }
-        if self.strategy.is_rayfit() {
-            // KubeRay can read such a group, and makes as many pods as its `replicas` say, seen or
-            // not.
-            unread = unread.max(self.unread_nodes);
-        }
+        // KubeRay can read such a group, and makes as many pods as its `replicas` say, seen or not.
+        unread = unread.max(self.unread_nodes);
         self.max_workers
             .saturating_sub(readable.saturating_add(unread))
     }
@@ -211,11 +201,10 @@ impl DecisionState {
         self.max_nodes.saturating_sub(listed)
     }
 
-    /// The number of nodes that each group may still launch.
-    pub(crate) fn launchable(&self) -> ByGroup<u64> {
-        // A pod that is deleted in this round takes no place any more. For Ray it does until it is
-        // gone.
-        let present = self.count(|node| !self.strategy.is_rayfit() || !node.is_deleted());
+    /// The number of nodes that each group may still launch, where the nodes take a place of which `takes_place` is
+    /// true.
+    pub(crate) fn launchable(&self, takes_place: impl Fn(&PlannedNode) -> bool) -> ByGroup<u64> {
+        let present = self.count(takes_place);
         let places = |(group, present): (&PlannedGroup, u64)| {
             let taken = present.saturating_add(group.draining);
             group.config.max.saturating_sub(taken)
@@ -232,96 +221,29 @@ impl DecisionState {
             .collect()
     }
 
+    /// The problem that a launch was cut short, if one was.
+    pub(crate) fn cut(&self) -> Option<Problem> {
+        self.is_cut.then_some(Problem {
+            at: ProblemPlace::Workers,
+            reason: ProblemReason::TooManyWorkers(self.max_workers),
+            effect: ProblemEffect::NoMoreLaunched,
+        })
+    }
+
     /// True while KubeRay leaves the cluster alone, because a group is suspended.
     pub(crate) fn is_left_alone(&self) -> bool {
         self.groups.iter().any(|group| group.config.suspended)
     }
 
-    /// Holds back hosts of multi-host replicas that are to be removed and must not be yet. A host
-    /// is removed only together with the other hosts of its replica, because KubeRay deletes the
-    /// whole replica.
-    pub(crate) fn hold_back(&mut self) {
-        if !self.strategy.is_rayfit() {
-            return;
-        }
-        // A node that goes and was not asked to stop before.
-        let goes_now = |node: &PlannedNode| {
-            let stops = Fate::Remove(RemovalCause::StopRequested);
-            node.pod().is_some() && node.fate != stops && matches!(node.fate, Fate::Remove(_))
-        };
-        let hosts = |node: &PlannedNode| self.group(node).map_or(1, |group| group.config.hosts);
-        let mut staying: HashMap<(Option<GroupIndex>, &str), bool> = HashMap::default();
-        let mut unnamed: HashMap<Option<GroupIndex>, u64> = HashMap::default();
-        for node in self.in_order().filter(|node| hosts(node) > 1) {
-            match node.replica() {
-                Some(replica) => {
-                    *staying.entry((node.group(), replica)).or_default() |= node.stays();
-                }
-                None if goes_now(node) => *unnamed.entry(node.group()).or_default() += node.count,
-                None => {}
-            }
-        }
-        // Pods do not say which replica they belong to before KubeRay 1.6, or by choice. Were other
-        // numbers of hosts removed, `replicas` could not follow, and KubeRay would make new pods in
-        // their place.
-        for (group, count) in &mut unnamed {
-            let group = group.and_then(|group| self.groups.get(group));
-            let hosts = group.map_or(1, |group| group.config.hosts);
-            // Only as many hosts as whole replicas have are removed; the rest waits for a later
-            // round.
-            *count -= count.checked_rem(hosts).unwrap_or(0);
-        }
-        let is_left_alone = self.is_left_alone();
-        let mut holds = Vec::new();
-        for number in &self.order {
-            let Some(node) = self.nodes.get(*number) else {
-                continue;
-            };
-            // While a group is suspended, KubeRay leaves the whole cluster alone, and a pod in
-            // which Ray does not run yet could take work until KubeRay deletes it.
-            if is_left_alone && node.stage() == Stage::Allocated {
-                holds.push(*number);
-                continue;
-            }
-            if hosts(node) <= 1 {
-                continue;
-            }
-            let is_held = match node.replica() {
-                Some(replica) => staying.get(&(node.group(), replica)) == Some(&true),
-                None if !goes_now(node) => false,
-                None => match unnamed.get_mut(&node.group()).filter(|count| **count > 0) {
-                    Some(count) => {
-                        *count -= 1;
-                        false
-                    }
-                    None => true,
-                },
-            };
-            if is_held {
-                holds.push(*number);
-            }
-        }
-        for number in holds {
-            if let Some(node) = self.nodes.get_mut(number)
-                && let Fate::Remove(cause) = node.fate
-            {
-                node.fate = Fate::Hold(cause);
-            }
-        }
-    }
-
-    /// Adds new nodes of a group, which are launched for its minimum. Returns the number of their
-    /// entry.
-    pub(crate) fn launch(&mut self, group: GroupIndex, count: u64) -> Option<NodeIndex> {
-        let group = self.groups.get(group)?;
-        let likeness = if self.strategy.is_rayfit() {
-            &group.template
-        } else {
-            // Ray counts these at their base size, although it counts other new nodes at their
-            // resize limits.
-            &group.base
-        };
-        let mut node = likeness.clone();
+    /// Adds new nodes of a group, which are launched for its minimum and count as the node that `likeness` takes of
+    /// the group. Returns the number of their entry.
+    pub(crate) fn launch(
+        &mut self,
+        group: GroupIndex,
+        count: u64,
+        likeness: fn(&PlannedGroup) -> &PlannedNode,
+    ) -> Option<NodeIndex> {
+        let mut node = likeness(self.groups.get(group)?).clone();
         node.fate = Fate::Launch;
         node.count = count;
         node.born = self.nodes.upcoming(0);

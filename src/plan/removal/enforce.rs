@@ -10,16 +10,18 @@ use crate::plan::nodes::life::Stage;
 use crate::plan::nodes::node::{Fate, PlannedNode};
 use crate::plan::nodes::standby_role::KeptReason;
 use crate::plan::outcome::cause::RemovalCause;
-use crate::plan::packing::state::{DecisionState, with_parts};
-use crate::plan::removal::give_up::PartialRemoval;
-use crate::plan::removal::keep::{Keep, keep_small};
+use crate::plan::packing::state::{DecisionState, PlannedGroup, with_parts};
+use crate::plan::removal::partial::PartialRemoval;
 
 /// The most pods of a group of which it is remembered since when no demand has needed them.
 const REMEMBERED: usize = 100_000;
 
-/// Launches the nodes that are missing for the groups' minima, and puts them in front of all other
-/// nodes.
-pub(crate) fn enforce_minima(state: &mut DecisionState) {
+/// Launches the nodes that are missing for the groups' minima, each as `likeness` has it, and puts them in front of all
+/// other nodes.
+pub(crate) fn enforce_minima(
+    state: &mut DecisionState,
+    likeness: fn(&PlannedGroup) -> &PlannedNode,
+) {
     let mut order = Vec::new();
     let mut places = state.places();
     for (group, lacking) in state.lacking(PlannedNode::stays).enumerate() {
@@ -27,7 +29,7 @@ pub(crate) fn enforce_minima(state: &mut DecisionState) {
         state.is_cut |= count < *lacking;
         places -= count;
         if count > 0 {
-            order.extend(state.launch(group, count));
+            order.extend(state.launch(group, count, likeness));
         }
     }
     order.append(&mut state.order);
@@ -35,8 +37,9 @@ pub(crate) fn enforce_minima(state: &mut DecisionState) {
 }
 
 /// Removes the nodes that a group has above its maximum. The list is regrouped: first the removed
-/// nodes, then the groups in the order of their first node.
-pub(crate) fn enforce_group_maxima(state: &mut DecisionState) {
+/// nodes, then the groups in the order of their first node. Of those that stay Ray puts first what it would have
+/// removed next, unless they keep their order (`keeps_order`).
+pub(crate) fn enforce_group_maxima(state: &mut DecisionState, keeps_order: bool) {
     let (gone, staying) = split(state);
     let mut groups: Vec<(Option<GroupIndex>, Vec<NodeIndex>)> = Vec::new();
     let mut places: HashMap<Option<GroupIndex>, usize> = HashMap::default();
@@ -53,7 +56,7 @@ pub(crate) fn enforce_group_maxima(state: &mut DecisionState) {
     for (group, numbers) in groups {
         let group = group.and_then(|group| state.groups.get(group));
         let max = group.map_or(u64::MAX, |group| group.config.max);
-        let (out, stays) = take_out(state, numbers, max, RemovalCause::GroupMax);
+        let (out, stays) = take_out(state, numbers, max, RemovalCause::GroupMax, keeps_order);
         order.extend(out);
         rest.extend(stays);
     }
@@ -62,13 +65,19 @@ pub(crate) fn enforce_group_maxima(state: &mut DecisionState) {
 }
 
 /// Removes the nodes that the cluster has above its maximum.
-pub(crate) fn enforce_cluster_maximum(state: &mut DecisionState) {
+pub(crate) fn enforce_cluster_maximum(state: &mut DecisionState, keeps_order: bool) {
     let (mut gone, staying) = split(state);
     // Ray takes a maximum of 0 for no maximum.
     if state.max_nodes == 0 || state.sum(&staying) <= state.max_nodes {
         return;
     }
-    let (out, stays) = take_out(state, staying, state.max_nodes, RemovalCause::ClusterMax);
+    let (out, stays) = take_out(
+        state,
+        staying,
+        state.max_nodes,
+        RemovalCause::ClusterMax,
+        keeps_order,
+    );
     gone.extend(out);
     gone.extend(stays);
     state.order = gone;
@@ -86,6 +95,7 @@ fn take_out(
     mut numbers: Vec<NodeIndex>,
     max: u64,
     cause: RemovalCause,
+    keeps_order: bool,
 ) -> (Vec<NodeIndex>, Vec<NodeIndex>) {
     let mut extra = state.sum(&numbers).saturating_sub(max);
     if extra == 0 {
@@ -115,7 +125,7 @@ fn take_out(
             node.fate = Fate::Remove(cause);
         }
     }
-    if state.strategy.is_rayfit() {
+    if keeps_order {
         // The order of the nodes decides between equally good ones, and should do so in the next
         // round as in this one.
         let still = |number: &NodeIndex| state.nodes.get(*number).is_some_and(PlannedNode::stays);
@@ -126,7 +136,7 @@ fn take_out(
 
 /// Sorts nodes in the order of removal: those in which Ray does not run first, then those that have been idle
 /// for longest, then those that are least in use.
-fn sort_for_removal(state: &DecisionState, numbers: &mut [NodeIndex]) {
+pub(crate) fn sort_for_removal(state: &DecisionState, numbers: &mut [NodeIndex]) {
     // Once for each node, because sorting compares each of them many times.
     let uses = state.nodes.map(PlannedNode::mean_use);
     numbers.sort_by(|left, right| {
@@ -143,20 +153,15 @@ fn sort_for_removal(state: &DecisionState, numbers: &mut [NodeIndex]) {
 
 /// Removes nodes that no demand needs and that have been idle for longer than the timeout, but none
 /// that its group's minimum needs, or that is kept ready. The timeouts, in seconds, are that of the cluster and
-/// that of pending nodes; without the latter these are kept. `small` has the rules for nodes below their resize
-/// limits; without them these have the same timeout as all others.
+/// that of pending nodes; without the latter these are kept.
 pub(crate) fn enforce_idle(
     state: &mut DecisionState,
     (cluster_s, pending_s): (f64, Option<f64>),
-    small: Option<Keep<'_>>,
     now: f64,
 ) {
     let mut removal = PartialRemoval::begin(state);
     let mut numbers = state.order.clone();
     sort_for_removal(state, &mut numbers);
-    if let Some(keep) = small {
-        keep_small(state, &numbers, keep, cluster_s);
-    }
     for number in numbers {
         let Some(node) = state.nodes.get(number) else {
             continue;
@@ -164,7 +169,8 @@ pub(crate) fn enforce_idle(
         let Some((group, floor)) = state.group(node).map(|of| (&of.config, of.floor)) else {
             continue;
         };
-        let kept_for = node.resize.as_deref().and_then(|resize| resize.kept_for);
+        let kept = state.notes.get(&number).and_then(|notes| notes.kept);
+        let kept_for = kept.map(|kept| kept.seconds);
         // A requested launch is left out, as by Ray. It has been idle for no time, so it never goes for
         // that.
         let timeout = if matches!(node.stage(), Stage::Queued | Stage::Allocated) {
@@ -204,13 +210,12 @@ pub(crate) fn enforce_idle(
 }
 
 /// Gives pending nodes that no demand needs the times since when that has been so: queued launches
-/// get the longest waits, and nodes with a pod the shortest. Returns the times to remember. (Ray,
-/// `_update_pending_nodes_idle_duration`.)
+/// get the longest waits, and nodes with a pod the shortest. (Ray, `_update_pending_nodes_idle_duration`.)
 pub(crate) fn note_unneeded(
     state: &mut DecisionState,
     remembered: &BTreeMap<String, Vec<f64>>,
     now: f64,
-) -> BTreeMap<String, Vec<f64>> {
+) {
     let mut waiting: BTreeMap<Option<GroupIndex>, Vec<NodeIndex>> = BTreeMap::new();
     for number in &state.order {
         let unneeded = |node: &&PlannedNode| {
@@ -244,7 +249,7 @@ pub(crate) fn note_unneeded(
         notes.insert(name, since);
     }
     state.order = with_parts(std::mem::take(&mut state.order), &parts);
-    notes
+    state.unneeded_since = notes;
 }
 
 /// Takes a time for each of the nodes that an entry stands for. Nodes with the same time stay one
@@ -284,13 +289,13 @@ fn note_since(
 }
 
 /// Forgets the times of pending nodes that are removed as idle.
-pub(crate) fn forget_removed(state: &DecisionState, notes: &mut BTreeMap<String, Vec<f64>>) {
+pub(crate) fn forget_removed(state: &mut DecisionState) {
     let gone = state.count(|node| {
         node.fate == Fate::Remove(RemovalCause::Idle)
             && matches!(node.stage(), Stage::Queued | Stage::Allocated)
     });
     for (group, count) in state.groups.iter().zip(gone) {
-        if let Some(since) = notes.get_mut(&group.config.name) {
+        if let Some(since) = state.unneeded_since.get_mut(&group.config.name) {
             let count = usize::try_from(count).unwrap_or(usize::MAX);
             // No other node may inherit these times.
             since.drain(..count.min(since.len()));

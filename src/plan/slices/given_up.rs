@@ -1,0 +1,126 @@
+//! Giving up nodes that nothing needs, as far as the minima of their groups allow: launches and pods that do not
+//! come, or that a placement group left behind that did not become whole.
+
+use crate::hash::HashSet;
+use crate::plan::demand::shape::ShapeId;
+use crate::plan::nodes::life::Stage;
+use crate::plan::nodes::node::{Fate, PlannedNode};
+use crate::plan::outcome::cause::RemovalCause;
+use crate::plan::outcome::unmet::CountedAtBase;
+use crate::plan::packing::fit::admits;
+use crate::plan::packing::state::DecisionState;
+use crate::plan::removal::partial::PartialRemoval;
+
+/// Seconds after which pods are given up that nothing needs since demand went to another group.
+pub(crate) const WITHDRAWN_AFTER_S: f64 = 60.0;
+
+/// Milliseconds for which a node has been idle before it goes for others' placement groups: between two tasks of one
+/// burst a node is idle for a moment only.
+const IDLE_MS: i64 = 5_000;
+
+/// Gives up launches of blocked groups that have no pod and that no demand needs, because it went to another group:
+/// they cost nothing.
+pub(crate) fn launches(state: &mut DecisionState) {
+    let mut removal = PartialRemoval::begin(state);
+    for number in state.order.clone() {
+        // KubeRay makes the pods of its groups in order, and makes none of the later groups while
+        // one is refused.
+        let is_given_up = |node: &&PlannedNode| {
+            node.is_blocked()
+                && node.fate == Fate::Stay
+                && matches!(node.stage(), Stage::Queued | Stage::Requested)
+                && node.is_unneeded()
+                && node.standby.needed_for().is_none()
+        };
+        let node = state.nodes.get(number).filter(is_given_up);
+        if let Some(group) = node.and_then(|node| state.group(node)) {
+            let floor = group.floor.map_or(0, |floor| floor.nodes);
+            let least = floor.max(group.config.min);
+            removal.remove(state, number, least, RemovalCause::Idle);
+        }
+    }
+    removal.end(state);
+}
+
+/// Gives up what placement groups leave behind that did not get all of their pods: nodes that are pending or idle, and
+/// that could hold one of these bundles of placement groups that have been given up. Others need their room to become
+/// whole. All other nodes keep their idle time: they are none of what these left behind.
+pub(crate) fn scattered(state: &mut DecisionState, bundles: &HashSet<ShapeId>) {
+    if bundles.is_empty() {
+        return;
+    }
+    let is_spare = |state: &DecisionState, node: &PlannedNode| {
+        let is_pending = matches!(
+            node.stage(),
+            Stage::Queued | Stage::Requested | Stage::Allocated
+        );
+        let is_left = is_pending || node.is_idle() && node.idle_ms >= IDLE_MS;
+        is_left && node.is_unneeded() && could_hold(state, node, bundles)
+    };
+    give_up(state, RemovalCause::Scattered, is_spare);
+}
+
+/// True if an empty node of that kind could hold one of the bundles, at the size that it has or may
+/// grow to.
+fn could_hold(state: &DecisionState, node: &PlannedNode, bundles: &HashSet<ShapeId>) -> bool {
+    // Whoever runs code in a Ray cluster may ask for any number of bundles, each of another shape.
+    if !state.work.spend(bundles.len()) {
+        return false;
+    }
+    let template = state.group(node).map(|group| &group.template);
+    bundles.iter().any(|bundle| {
+        let shape = state.shapes.get(*bundle);
+        let has_enough = |(name, needed)| {
+            let has = node.total(name).unwrap_or(0.0);
+            let most = template.and_then(|template| template.total(name));
+            state.names.is_implicit(name) || has.max(most.unwrap_or(has)) >= needed
+        };
+        admits(shape, &node.labels) && shape.positive().all(has_enough)
+    })
+}
+
+/// Gives up the pods without a Kubernetes node that no demand needs, of groups in growth back-off: they could not be of
+/// use to the demand that waits.
+///
+/// While a group is in growth back-off, its new pods stay at their base size: the Kubernetes nodes
+/// are full, and what comes free is cut into pieces of that size. A pod for which the scheduler has
+/// no room yet would get no further. If no demand fits it at its base size, it is given up, so that
+/// it does not take the next piece from pods that could grow with it.
+///
+/// A back-off may begin with a pod that starts. Then the others were launched for their base size.
+/// They stay, though those that get a Kubernetes node sooner may look as if they could grow in
+/// their room.
+pub(crate) fn vain(state: &mut DecisionState) {
+    let is_vain = |state: &DecisionState, node: &PlannedNode| {
+        let at_base = state.group(node).and_then(|group| group.at_base);
+        node.stage() == Stage::Allocated
+            && node.unschedulable_s.is_some()
+            && matches!(at_base, Some(CountedAtBase::GrowthBackoff { .. }))
+    };
+    give_up(state, RemovalCause::Unschedulable, is_vain);
+}
+
+/// Removes the nodes of which `is_spare` is true and that nothing needs, but none that its group's
+/// minimum needs, or that is kept ready.
+fn give_up(
+    state: &mut DecisionState,
+    cause: RemovalCause,
+    is_spare: impl Fn(&DecisionState, &PlannedNode) -> bool,
+) {
+    let mut removal = PartialRemoval::begin(state);
+    for number in state.order.clone() {
+        let is_given_up = |node: &&PlannedNode| {
+            node.fate == Fate::Stay
+                && !node.head
+                && is_spare(state, node)
+                && node.is_unneeded()
+                && !state.is_on_standby(node)
+        };
+        let node = state.nodes.get(number).filter(is_given_up);
+        if let Some(group) = node.and_then(|node| state.group(node)) {
+            let least = group.config.min;
+            removal.remove(state, number, least, cause);
+        }
+    }
+    removal.end(state);
+}

@@ -1,0 +1,50 @@
+//! Memory of the slices after a decision.
+
+use std::collections::BTreeMap;
+
+use crate::plan::decided::Decided;
+use crate::plan::nodes::standby_role::StandbyRole;
+use crate::plan::outcome::plan::Plan;
+use crate::plan::packing::state::DecisionState;
+use crate::plan::slices::findings::Findings;
+use crate::plan::slices::gangs::jumps;
+use crate::plan::slices::growth_backoff::backoff;
+use crate::plan::slices::small_pods::bursts;
+use crate::plan::slices::{blocked, departures, excess, resizes};
+use crate::snapshot::history::{History, StandbyMemory};
+
+impl Findings<'_> {
+    /// Adds what the slices remember.
+    pub(crate) fn remember(&self, history: &mut History, decided: &Decided<'_>, plan: &Plan) {
+        let previous = decided.situation.history();
+        (history.at_work, history.bursts) = bursts::update(&decided.state, self);
+        let has_too_large = &self.evidence.has_too_large;
+        history.growth_backoffs = backoff::update(previous, decided, has_too_large);
+        history.blocked = blocked::memory::update(previous, decided, &self.evidence);
+        history.early_ends = blocked::early_ends::update(previous, decided, &self.evidence);
+        history.excess = excess::remember(previous, decided, &self.excess, plan);
+        history.gangs.clone_from(&self.attempts.gangs);
+        history.jump = jumps::update(decided, self.attempts.jump.as_ref());
+        let departing = self.departures.iter();
+        history.departing = departing
+            .map(|(pod, departure)| (pod.clone(), departure.since))
+            .collect();
+        history.told = departures::announcements(previous, self.departures, plan);
+        history.rooms.clone_from(&self.rooms);
+        history.resizes = resizes::remember(previous, decided);
+        history.standby = standby(&decided.state);
+    }
+}
+
+/// Idle nodes that are, or were, needed for headroom, to remember.
+fn standby(state: &DecisionState) -> BTreeMap<String, StandbyMemory> {
+    let nodes = state.in_order();
+    let nodes =
+        nodes.filter(|node| node.is_idle() && node.stays() && node.standby != StandbyRole::None);
+    nodes
+        .filter_map(|node| {
+            let released_at = node.standby.released_at();
+            Some((node.pod()?.to_owned(), StandbyMemory { released_at }))
+        })
+        .collect()
+}

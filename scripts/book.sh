@@ -13,14 +13,16 @@ repository=$(sed -n 's/^repository = "\(.*\)"/\1/p' Cargo.toml)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cp -R docs/. "$work"
-for page in "$work"/*.md; do
-  grep -o '](\.\./[^)#]*' "$page" | cut -c 6- | while read -r path; do
+for page in "$work"/*.md "$work"/research/*.md; do
+  up=../
+  case $page in */research/*) up=../../ ;; esac
+  grep -o "](${up//./\\.}[^)#]*" "$page" | cut -c $((3 + ${#up}))- | while read -r path; do
     [ -e "$path" ] || {
-      echo "book.sh: docs/$(basename "$page") links to $path, which is not there" >&2
+      echo "book.sh: docs/${page#"$work"/} links to $path, which is not there" >&2
       exit 1
     }
   done || [ "${PIPESTATUS[0]}" = 1 ]
-  sed -i "s|](\.\./|]($repository/blob/main/|g" "$page"
+  sed -i "s|](${up//./\\.}|]($repository/blob/main/|g" "$page"
 done
 rm -rf "$out"
 "$mdbook" build "$work" --dest-dir "$out"

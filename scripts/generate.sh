@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# generate.sh RAYFIT [FOLDER]: writes what is made from the code: manifests/, docs/rules.md, docs/schema/ and
-# the table in README.md; and src/schema/, which is made from KubeRay's CRDs. Into FOLDER if it is given, which has
-# these as the repository does. Tests check that none of them has drifted.
+# generate.sh RAYFIT [FOLDER]: writes what is made from the code: manifests/, docs/rules.md and docs/schema/;
+# and src/schema/, which is made from KubeRay's CRDs. Into FOLDER if it is given, which has these as the repository
+# does. Tests check that none of them has drifted.
 set -eu
 rayfit=$(realpath "${1:?usage: generate.sh RAYFIT [FOLDER]}")
 cd "$(dirname "$0")/.."
@@ -18,7 +18,3 @@ for what in snapshot plan; do
   "$rayfit" plan --schema "$what" > "docs/schema/$what.schema.json"
 done
 "$rayfit" trace --schema > docs/schema/trace.schema.json
-table=$(mktemp)
-trap 'rm -f "$table"' EXIT
-"$rayfit" rules -o markdown-table > "$table"
-sed -i -e "/^<!-- rules:/r $table" -e '/^<!-- rules:/,/^<!-- \/rules -->/{/^<!--/!d}' README.md

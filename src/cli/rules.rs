@@ -25,8 +25,6 @@ enum CatalogueFormat {
     Json,
     /// The documentation page, one section per rule
     Markdown,
-    /// Only the table of the documentation page
-    MarkdownTable,
 }
 
 impl RulesCommand {
@@ -36,7 +34,6 @@ impl RulesCommand {
             CatalogueFormat::Text => catalogue::text(&pages),
             CatalogueFormat::Json => catalogue::json(&pages),
             CatalogueFormat::Markdown => catalogue::markdown(&pages),
-            CatalogueFormat::MarkdownTable => catalogue::markdown_table(&pages, "docs/rules.md"),
         };
         anstream::stdout().write_all(text.as_bytes())?;
         Ok(Outcome::Clean)

@@ -55,13 +55,12 @@ pub fn json(pages: &[Page]) -> String {
     pretty(&Value::Array(objects.collect()))
 }
 
-/// A Markdown table whose numbers link to the sections of `target`, the file that [`markdown`]
-/// makes (empty within that file).
-pub fn markdown_table(pages: &[Page], target: &str) -> String {
+/// The complete docs/rules.md: a table whose numbers link to the sections after it.
+pub fn markdown(pages: &[Page]) -> String {
     let row = |page: &Page| {
         format!(
             // GitHub makes this anchor of a section's heading.
-            "| [{}]({target}#{}-{}) | {} | {} | {} |\n",
+            "| [{}](#{}-{}) | {} | {} | {} |\n",
             page.id,
             page.id.to_lowercase(),
             page.name,
@@ -71,14 +70,8 @@ pub fn markdown_table(pages: &[Page], target: &str) -> String {
         )
     };
     let rows: String = pages.iter().map(row).collect();
-    format!("| | name | what | mode |\n|---|---|---|---|\n{rows}")
-}
-
-/// The complete docs/rules.md.
-pub fn markdown(pages: &[Page]) -> String {
-    let table = markdown_table(pages, "");
     let sections: String = pages.iter().map(section).collect();
-    format!("{HEAD}\n{table}{sections}")
+    format!("{HEAD}\n| | name | what | mode |\n|---|---|---|---|\n{rows}{sections}")
 }
 
 const HEAD: &str = "\
@@ -86,7 +79,8 @@ const HEAD: &str = "\
 
 This page is generated from the code with `rayfit rules -o markdown`. A rule's mode is the consequence of
 its findings where no policy sets another one: `enforce` denies the request, `warn` lets it through with a
-warning, `audit` only records it. Defaults (DF) are filled in at admission where a field is absent.
+warning, `audit` only records it, and `by case` means that it depends on the finding. Defaults (DF) are filled
+in at admission where a field is absent. Missing numbers are reserved.
 `rayfit explain RF105` shows a section of this page in the terminal.
 ";
 

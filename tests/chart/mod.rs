@@ -160,6 +160,6 @@ const README: &str = "
 The chart is made from what `rayfit manifests` prints. `webhook` has the values of the Deployment that serves the
 webhooks, `controller` those of the one that scales clusters. An uninstall keeps the definition of RayPolicy with all
 RayPolicies; `kubectl delete crd raypolicies.rayfit.dev` deletes both. Before an uninstall, take clusters that Rayfit
-scales back to Ray's autoscaler (docs/operations.md).
+scales back to Ray's autoscaler (docs/runbook.md).
 
 ";

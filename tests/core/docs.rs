@@ -34,24 +34,6 @@ fn every_row_of_the_table_leads_to_a_section() {
     }
 }
 
-/// The README holds the table between two comments, so that the text around it is free.
-#[test]
-fn the_table_in_the_readme_is_up_to_date() {
-    const BEGIN: &str = "<!-- rules: rayfit rules -o markdown-table -->\n";
-    const END: &str = "<!-- /rules -->";
-    let readme = read("README.md");
-    let table = readme
-        .split_once(BEGIN)
-        .and_then(|(_, rest)| rest.split_once(END))
-        .map(|(table, _)| table)
-        .expect("README.md has the table of rules between its two comments");
-    assert!(
-        table == catalogue::markdown_table(&page::all(), "docs/rules.md"),
-        "the table in README.md has drifted: paste the output of cargo run -- rules -o markdown-table"
-    );
-}
-
-/// Every right that the manifests grant is in the table, with its verbs, and no other is.
 /// The install with every right that can be chosen.
 fn all_chosen(options: &ManifestOptions) -> ManifestOptions {
     options
@@ -60,6 +42,7 @@ fn all_chosen(options: &ManifestOptions) -> ManifestOptions {
         .with(|options| options.initial_sizes = true)
 }
 
+/// Every right that the manifests grant is in the table, with its verbs, and no other is.
 #[test]
 fn the_table_of_rights_is_what_the_manifests_grant() {
     let text = read("docs/security.md");
@@ -162,7 +145,7 @@ fn the_versions_that_are_tried_are_the_labs() {
     }
 }
 
-/// Each alert leads to its section of the runbook, and each section is about an alert.
+/// Each alert leads to its section of the runbook, and each section that is named as alerts are is about one.
 #[test]
 fn each_alert_has_its_section_in_the_runbook() {
     let base = concat!(env!("CARGO_PKG_REPOSITORY"), "/blob/main/docs/runbook.md#");
@@ -177,6 +160,7 @@ fn each_alert_has_its_section_in_the_runbook() {
     }
     let runbook = read("docs/runbook.md");
     let sections = runbook.lines().filter_map(|line| line.strip_prefix("## "));
+    let sections = sections.filter(|section| section.starts_with("Rayfit"));
     let sections: BTreeSet<String> = sections.map(str::to_owned).collect();
     assert_eq!(alerts, sections);
 }

@@ -84,14 +84,12 @@ fn pages() -> Vec<String> {
     ]
     .map(str::to_owned)
     .into();
-    for file in std::fs::read_dir(root().join("docs")).unwrap() {
-        let name = file.unwrap().file_name().display().to_string();
-        if Path::new(&name)
-            .extension()
-            .is_some_and(|kind| kind == "md")
-        {
-            found.push(format!("docs/{name}"));
-        }
+    for folder in ["docs", "docs/research"] {
+        let files = std::fs::read_dir(root().join(folder)).unwrap();
+        let names = files.map(|file| file.unwrap().file_name().display().to_string());
+        let pages =
+            names.filter(|name| Path::new(name).extension().is_some_and(|kind| kind == "md"));
+        found.extend(pages.map(|name| format!("{folder}/{name}")));
     }
     found
 }

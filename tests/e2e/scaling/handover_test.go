@@ -91,7 +91,7 @@ func TestHeadIsReplaced(t *testing.T) {
 }
 
 // TestThereAndBackFromRay hands a living cluster to Ray's own autoscaler, as
-// docs/operations.md says, and takes it over again.
+// docs/runbook.md says, and takes it over again.
 func TestThereAndBackFromRay(t *testing.T) {
 	w := startWorld(t, lab.Options{Nodes: 1, Cores: 16, Memory: "32Gi", Ray: true})
 	if _, err := scaling.StartController(t.Context(), w.Lab, ""); err != nil {

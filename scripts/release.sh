@@ -79,18 +79,19 @@ pack() {
 }
 
 binary() {
-  local target=$1 out=$2 os arch built work shell
+  local target=$1 out=$2 os arch built work shell runs
   read -r os arch <<<"$(platform "$target")"
   built=$(build "$target")
   work=$(mktemp -d)
   mkdir -p "$out" "$work/completions"
   cp "$built" "$work/rayfit"
   cp LICENSE README.md scripts/kubectl_complete-rayfit "$work"
-  # What this machine cannot run has the same completions as what it can.
-  local runs=$work/rayfit
-  "$runs" --version >/dev/null 2>&1 || runs=target/$(host)/release/rayfit
+  # What this machine cannot run, not even with qemu, has the same completions as what it can.
+  runs=("$work/rayfit")
+  "${runs[@]}" --version >/dev/null 2>&1 || runs=(qemu-aarch64-static "$work/rayfit")
+  "${runs[@]}" --version >/dev/null 2>&1 || runs=("target/$(host)/release/rayfit")
   for shell in bash zsh fish; do
-    "$runs" completions "$shell" >"$work/completions/rayfit.$shell" || fail "build for $(host) first: $target does not run here"
+    "${runs[@]}" completions "$shell" >"$work/completions/rayfit.$shell" || fail "build for $(host) first: $target does not run here"
   done
   pack "$out/rayfit-$(version)-$os-$arch.tar.gz" "$work" rayfit kubectl_complete-rayfit LICENSE README.md completions
   rm -rf "$work"

@@ -189,6 +189,8 @@ fn versions_come_from_one_place() {
         "README.zh-CN.md",
         "docs/rollout.md",
         "docs/rollout.zh-CN.md",
+        "docs/integrations.md",
+        ".github/ISSUE_TEMPLATE/bug.yml",
         "examples/github/rayfit.yaml",
         "manifests/helm/Chart.yaml",
     ];
@@ -198,6 +200,8 @@ fn versions_come_from_one_place() {
         let marks = [
             "rayfit:",
             "rayfit@v",
+            "rev: v",
+            "placeholder: rayfit ",
             "version: ",
             "appVersion: ",
             "At version ",

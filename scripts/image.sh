@@ -43,21 +43,7 @@ choose_tool() {
 
 # A binary without any shared library, since the image has none.
 static_binary() {
-  if [ -n "${RAYFIT_IMAGE_BINARY:-}" ]; then
-    echo "$RAYFIT_IMAGE_BINARY"
-    return
-  fi
-  local target
-  target=$(rustc -vV | sed -n 's/^host: //p')
-  case $target in *-linux-*) ;; *) fail "a program for $target cannot run in the image: build one on Linux, and name it in RAYFIT_IMAGE_BINARY" ;; esac
-  echo "building a static binary for $target (some minutes the first time)" >&2
-  # What keeps the image small: relocations in their short form, and, where the linker is LLD as Rust
-  # has it for x86_64, functions that are equal to the byte only once.
-  local flags="-C target-feature=+crt-static -C link-arg=-Wl,-z,pack-relative-relocs"
-  case $target in x86_64-*) flags+=" -C link-arg=-Wl,--icf=all" ;; esac
-  # A target is named so that build scripts and procedural macros are not linked statically.
-  RUSTFLAGS=$flags cargo build --locked --release --target "$target" >&2
-  echo "target/$target/release/rayfit"
+  RAYFIT_RELEASE_BINARY=${RAYFIT_IMAGE_BINARY:-} scripts/release.sh build host
 }
 
 # The files of the image.

@@ -2,7 +2,8 @@
 # release.sh COMMAND: the steps of a release, as .github/workflows/release.yaml calls them and as people can.
 #
 #   version                     the version, which is that of Cargo.toml and of nothing else
-#   binary TARGET OUT           the archive of a static binary for a Rust target, with its completions
+#   build TARGET                a static binary for a Rust target, or `host`, this machine's; prints where it is
+#   binary TARGET OUT           the archive of that binary, with its completions
 #   stage TARGET OUT            the files of the image for that target, in OUT/<amd64|arm64>, and OUT/Dockerfile
 #   chart OUT [REGISTRY [DIGEST]]  the chart, whose image is that of the registry and the digest
 #   sbom OUT                    the crates in the binaries, as SPDX
@@ -26,6 +27,10 @@ version() {
   sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1
 }
 
+host() {
+  rustc -vV | sed -n 's/^host: //p'
+}
+
 # What Kubernetes and krew call a Rust target: OS and architecture.
 platform() {
   case $1 in
@@ -36,12 +41,15 @@ platform() {
   esac
 }
 
-# build TARGET: prints where the binary is. Paths of this machine are left out of it.
+# Paths of this machine are left out of the binary.
 build() {
   if [ -n "${RAYFIT_RELEASE_BINARY:-}" ]; then
     realpath "$RAYFIT_RELEASE_BINARY"
     return
   fi
+  echo "building a static binary for $1 (some minutes the first time)" >&2
+  # What keeps it small: relocations in their short form, and, where the linker is LLD as Rust has it for x86_64,
+  # functions that are equal to the byte only once.
   local flags="--remap-path-prefix=$PWD=/src --remap-path-prefix=${CARGO_HOME:-$HOME/.cargo}=/cargo"
   case $1 in
     *-linux-*) flags+=" -C target-feature=+crt-static -C link-arg=-Wl,-z,pack-relative-relocs" ;;
@@ -54,6 +62,7 @@ build() {
       fi
       ;;
   esac
+  # A target is named so that build scripts and procedural macros are not linked statically.
   RUSTFLAGS=$flags cargo build --locked --release --target "$1" >&2
   echo "$PWD/target/$1/release/rayfit"
 }
@@ -70,28 +79,28 @@ pack() {
 }
 
 binary() {
-  local target=$1 out=$2 os arch built work shell
+  local target=$1 out=$2 os arch built work shell runs
   read -r os arch <<<"$(platform "$target")"
   built=$(build "$target")
   work=$(mktemp -d)
   mkdir -p "$out" "$work/completions"
   cp "$built" "$work/rayfit"
-  cp LICENSE README.md "$work"
-  # What the machine cannot run has the same completions as what it can.
-  local runs=$work/rayfit
-  "$runs" --version >/dev/null 2>&1 || runs=${RAYFIT_RELEASE_RUNS:-}
-  if [ -n "$runs" ]; then
-    for shell in bash zsh fish; do
-      "$runs" completions "$shell" >"$work/completions/rayfit.$shell"
-    done
-  fi
-  pack "$out/rayfit-$(version)-$os-$arch.tar.gz" "$work" rayfit LICENSE README.md completions
+  cp LICENSE README.md scripts/kubectl_complete-rayfit "$work"
+  # What this machine cannot run, not even with qemu, has the same completions as what it can.
+  runs=("$work/rayfit")
+  "${runs[@]}" --version >/dev/null 2>&1 || runs=(qemu-aarch64-static "$work/rayfit")
+  "${runs[@]}" --version >/dev/null 2>&1 || runs=("target/$(host)/release/rayfit")
+  for shell in bash zsh fish; do
+    "${runs[@]}" completions "$shell" >"$work/completions/rayfit.$shell" || fail "build for $(host) first: $target does not run here"
+  done
+  pack "$out/rayfit-$(version)-$os-$arch.tar.gz" "$work" rayfit kubectl_complete-rayfit LICENSE README.md completions
   rm -rf "$work"
 }
 
 stage() {
-  local target=$1 out=$2 arch built
-  read -r _ arch <<<"$(platform "$target")"
+  local target=$1 out=$2 os arch built
+  read -r os arch <<<"$(platform "$target")"
+  [ "$os" = linux ] || fail "a program for $target cannot run in the image: build it on Linux or in a container"
   built=$(build "$target")
   mkdir -p "$out/$arch/bin"
   install -m 0755 "$built" "$out/$arch/rayfit"
@@ -140,6 +149,8 @@ spec:
   description: |
     Says which RayClusters cannot scale or resize in place and why, how they are scaled now, and which settings would
     let a workload wait less or cost less.
+  caveats: |
+    For completion copy ~/.krew/store/rayfit/v$(version)/kubectl_complete-rayfit into ~/.krew/bin. It needs bash.
   platforms:
 EOF
     for archive in "$out"/rayfit-*.tar.gz; do
@@ -152,6 +163,7 @@ EOF
     bin: rayfit
     files:
     - {from: rayfit, to: .}
+    - {from: kubectl_complete-rayfit, to: .}
     - {from: LICENSE, to: .}
 EOF
     done
@@ -179,7 +191,7 @@ targets() {
     echo "$RAYFIT_RELEASE_TARGETS"
     return
   fi
-  rustc -vV | sed -n 's/^host: //p'
+  host
   if command -v aarch64-linux-gnu-gcc >/dev/null && rustup target list --installed | grep -q '^aarch64-unknown-linux-gnu$'; then
     echo aarch64-unknown-linux-gnu
   else
@@ -209,7 +221,11 @@ dry_run() {
 }
 
 case ${1:-} in
-  version | binary | stage | chart | sbom | krew | notes | checksums) "$@" ;;
+  build | binary | stage)
+    [ "$2" != host ] || set -- "$1" "$(host)" "${@:3}"
+    "$@"
+    ;;
+  version | chart | sbom | krew | notes | checksums) "$@" ;;
   dry-run) dry_run ;;
   *) fail "write one of the commands at the top of this file" ;;
 esac

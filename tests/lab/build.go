@@ -172,6 +172,9 @@ func UsualBinaries() []string {
 // has none for these sources and this Go version; for "ray" and "ray-libraries",
 // the bin folder of the virtual environment with Ray.
 func Build(ctx context.Context, name string, progress io.Writer) (string, error) {
+	if folder, given := builtOperator(); given && name == operator {
+		return filepath.Join(folder, "bin", "manager"), nil
+	}
 	for _, e := range built {
 		if e.name == name {
 			return e.make(ctx, newProgress(progress))
@@ -273,6 +276,9 @@ func (r recipe) compile(ctx context.Context, say *progress, dir, path string) er
 // Module returns the folder of a Go module that the lab depends on, KubeRayModule,
 // CertManagerModule, KueueModule, VPAModule, KarpenterModule or GatewayAPIModule, in the module cache: its CRDs, samples and charts.
 func Module(ctx context.Context, module string) (string, error) {
+	if folder, given := builtOperator(); given && module == KubeRayModule {
+		return folder, nil
+	}
 	name := map[string]string{KubeRayModule: operatorFolder(), CertManagerModule: "certmanager", KueueModule: "kueue", VPAModule: "vpa", KarpenterModule: "karpenter", GatewayAPIModule: "operator"}[module]
 	if name == "" {
 		return "", fmt.Errorf("module %s is not one of the lab's: use KubeRayModule, CertManagerModule, KueueModule, VPAModule, KarpenterModule or GatewayAPIModule", module)

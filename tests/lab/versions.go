@@ -3,6 +3,7 @@ package lab
 import (
 	"cmp"
 	"os"
+	"path/filepath"
 )
 
 // The versions of everything real in the lab. Each Go module under this folder
@@ -41,9 +42,15 @@ const (
 )
 
 // KubeRay is the version of the operator: KubeRayVersion, or OlderKubeRayVersion where
-// the variable LAB_KUBERAY says so.
+// the variable LAB_KUBERAY says so. For a version whose module is not to be had it is
+// a folder: KubeRay's own `ray-operator`, with the program in bin/manager.
 func KubeRay() string {
 	return cmp.Or(os.Getenv("LAB_KUBERAY"), KubeRayVersion)
+}
+
+// builtOperator is that folder, if there is one.
+func builtOperator() (folder string, given bool) {
+	return KubeRay(), filepath.IsAbs(KubeRay())
 }
 
 // operatorFolder is the folder with the module of the operator.

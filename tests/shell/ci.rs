@@ -116,10 +116,9 @@ fn what_a_release_packs_the_action_installs() {
     };
     let version = release("version");
     assert_eq!(version.trim(), env!("CARGO_PKG_VERSION"));
-    let target = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);
     let folder = out.path().join("out");
     let to = folder.display();
-    release(&format!("binary {target} {to}"));
+    release(&format!("binary host {to}"));
     release(&format!("krew {to} https://example.org"));
     release(&format!("checksums {to}"));
     let downloads = format!("file://{to}");
@@ -130,6 +129,7 @@ fn what_a_release_packs_the_action_installs() {
     assert!(run.status.success(), "{run:?}");
     let said = String::from_utf8(run.stdout).unwrap();
     assert_eq!(said, concat!("rayfit ", env!("CARGO_PKG_VERSION"), "\n"));
+    is_a_plugin_that_completes(out.path());
 
     let archive = std::fs::read_dir(&folder)
         .unwrap()
@@ -141,6 +141,46 @@ fn what_a_release_packs_the_action_installs() {
     assert!(!out.path().join("other").exists());
 }
 
+/// What krew takes from the release in `out` is a plugin that kubectl completes as its `__complete` does.
+fn is_a_plugin_that_completes(folder: &Path) {
+    let manifest = std::fs::read_to_string(folder.join("out/rayfit.yaml")).unwrap();
+    let manifest: Value = serde_saphyr::from_str(&manifest).unwrap();
+    let platform = &manifest["spec"]["platforms"][0];
+    let archive = platform["uri"].as_str().unwrap();
+    let archive = archive.strip_prefix("https://example.org/").unwrap();
+    let sum = platform["sha256"].as_str().unwrap();
+    let files = platform["files"].as_array().unwrap().iter();
+    let files: Vec<&str> = files.map(|file| file["from"].as_str().unwrap()).collect();
+    let path = std::env::var("PATH").unwrap();
+    let path = format!("{}:{path}", folder.join("krew").display());
+    let run = |script: &str| {
+        let run = step(script, &[("PATH", &*path)], folder);
+        assert!(run.status.success(), "{script}: {run:?}");
+        String::from_utf8(run.stdout).unwrap()
+    };
+    run(&format!("echo '{sum}  out/{archive}' | sha256sum --check"));
+    let files = files.join(" ");
+    run(&format!(
+        "mkdir krew && tar -xzf out/{archive} -C krew {files}"
+    ));
+    // As kubectl does it.
+    let kubectl =
+        r#"printf '#!/bin/sh\nshift; exec rayfit "$@"' >krew/kubectl && chmod +x krew/kubectl"#;
+    run(kubectl);
+    let completed = |words: &str| run(&format!("kubectl_complete-rayfit {words}"));
+    assert_eq!(completed("ex"), "explain\n");
+    assert_eq!(completed("check -o s"), "sarif\n");
+    let commands = completed("''");
+    assert!(commands.contains("\nstatus\n"), "{commands}");
+    let options = completed("check ''");
+    assert!(options.contains("\n--policy\n"), "{options}");
+    assert!(
+        !options.contains(['[', '<']),
+        "names of arguments: {options}"
+    );
+    assert_eq!(completed("check --policy ''"), "", "the shell finds files");
+}
+
 /// Wherever a document, an example or a manifest names a released version, it is that of Cargo.toml.
 #[test]
 fn versions_come_from_one_place() {
@@ -149,6 +189,8 @@ fn versions_come_from_one_place() {
         "README.zh-CN.md",
         "docs/rollout.md",
         "docs/rollout.zh-CN.md",
+        "docs/integrations.md",
+        ".github/ISSUE_TEMPLATE/bug.yml",
         "examples/github/rayfit.yaml",
         "manifests/helm/Chart.yaml",
     ];
@@ -158,6 +200,8 @@ fn versions_come_from_one_place() {
         let marks = [
             "rayfit:",
             "rayfit@v",
+            "rev: v",
+            "placeholder: rayfit ",
             "version: ",
             "appVersion: ",
             "At version ",

@@ -125,7 +125,7 @@ func TestValuesWithoutAFlagReachThePods(t *testing.T) {
 		"controller.podLabels.a=b", "controller.podAnnotations.c=d", "controller.serviceAccount.annotations.role=scaler",
 		"controller.extraArgs={--api-rate=300}", "controller.extraEnv[0].name=HTTPS_PROXY", "controller.extraEnv[0].value=http://proxy",
 		"controller.podSecurityContext.fsGroup=1", "controller.containerSecurityContext.runAsUser=2",
-		"controller.topologySpreadConstraints[0].topologyKey=rack", "webhook.rules.RF214=warn", "webhook.extraArgs={--head-takes-no-work}",
+		"controller.topologySpreadConstraints[0].topologyKey=rack", "webhook.tolerations[0].operator=Exists", "webhook.rules.RF214=warn", "webhook.extraArgs={--head-takes-no-work}",
 	))
 	controller := made["Deployment rayfit-system/rayfit-controller"]
 	for path, want := range map[string]string{
@@ -151,6 +151,9 @@ func TestValuesWithoutAFlagReachThePods(t *testing.T) {
 	}
 	if role := made["ServiceAccount rayfit-system/rayfit-controller"].Get("metadata.annotations.role"); role != "scaler" {
 		t.Errorf("the account has %v", role)
+	}
+	if tolerated := made["Pod rayfit-system/rayfit-test"].Get("spec.tolerations[0].operator"); tolerated != "Exists" {
+		t.Errorf("the pod of `helm test` tolerates %v", tolerated)
 	}
 	args := fmt.Sprint(made["Deployment rayfit-system/rayfit"].Get("spec.template.spec.containers[0].args"))
 	for _, want := range []string{"--rule=RF214=warn", "--head-takes-no-work"} {

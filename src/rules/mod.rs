@@ -86,6 +86,8 @@ pub static RULES: &[&Rule] = &[
     &autoscaling::ray_container::RULE,
     &autoscaling::uncounted_devices::RULE,
     &autoscaling::unread_fields::RULE,
+    &autoscaling::pull_secret::RULE,
+    &autoscaling::head_architecture::RULE,
     &changes::max_lowered::RULE,
     &changes::group_removed::RULE,
     &changes::limit_lowered::RULE,

@@ -88,6 +88,7 @@ pub static RULES: &[&Rule] = &[
     &autoscaling::unread_fields::RULE,
     &autoscaling::pull_secret::RULE,
     &autoscaling::head_architecture::RULE,
+    &autoscaling::network_policy::RULE,
     &changes::max_lowered::RULE,
     &changes::group_removed::RULE,
     &changes::limit_lowered::RULE,

@@ -22,6 +22,7 @@ pub mod max_unbounded;
 pub mod memory_request_only;
 pub mod name_length;
 pub mod needs_v2;
+pub mod network_policy;
 pub mod no_container;
 pub mod no_spec;
 pub mod no_worker_groups;

@@ -144,7 +144,6 @@ const POD_SPEC: &[&str] = &[
     "dnsConfig",
     "ephemeralContainers",
     "hostAliases",
-    "imagePullSecrets",
     "readinessGates",
     "schedulingGates",
     "securityContext",

@@ -104,7 +104,7 @@ impl LookHost for Reconciler {
         let leader = leading_head(&scene.pods, self.state.passive.as_ref());
         let head = head_in(&self.judge.key, cluster, leader.as_ref());
         self.state.head = Some(head.map(|head| {
-            let pod = blind::head_pod(&head, &scene.pods);
+            let pod = blind::head_pod(&head, cluster, &scene.pods);
             (head, pod)
         }));
         self.state.sight = leader.as_ref().map(HeadSight::of);

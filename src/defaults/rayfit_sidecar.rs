@@ -1,8 +1,8 @@
 //! DF06: Rayfit in place of Ray's autoscaler container.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
-use super::draft::autoscaled;
+use super::draft::{autoscaled, settle};
 use super::ray_sidecar::resources;
 use super::{DefaultId, DefaultRule, DefaultsDraft};
 use crate::policy::Settings;
@@ -12,7 +12,7 @@ use crate::rule_page::RulePage;
 pub(crate) static DEFAULT: DefaultRule = DefaultRule {
     id: DefaultId(6),
     name: "rayfit-sidecar",
-    summary: "Rayfit's image and small resources where Rayfit scales the cluster",
+    summary: "Rayfit's image, its pull Secret and small resources where Rayfit scales the cluster",
     page: RulePage(include_str!("rayfit_sidecar.md")),
     why: "KubeRay keeps treating the cluster as autoscaled (it never deletes workers at random), \
           while Rayfit does the scaling.",
@@ -32,4 +32,37 @@ fn apply(draft: &mut DefaultsDraft<'_>) {
     draft.option(DefaultId(6), "resources", is_ours, || {
         resources(amounts, ["50m", "64Mi"])
     });
+    add_pull_secret(draft, is_ours);
+}
+
+/// Adds the Secret with which the head pulls the image, where a policy names one.
+fn add_pull_secret(
+    draft: &mut DefaultsDraft<'_>,
+    is_ours: impl Fn(&RayObject<'_>, &Settings) -> bool,
+) {
+    const KEY: &str = "imagePullSecrets";
+    let settings = draft.settings;
+    let head = settings.head_with_image(draft.object);
+    let (Some(secret), Some(head)) = (settings.pull_secret(), head) else {
+        return;
+    };
+    let Some(spec) = head.pod_spec.filter(|_| head.lacks_pull_secret(secret)) else {
+        return;
+    };
+    let old = draft.old.filter(|old| is_ours(old, settings));
+    let stored = old.and_then(|old| old.cluster.as_ref()?.head.as_ref());
+    let entry = json!({ "name": secret });
+    let kept = stored.filter(|group| group.pull_secrets().any(|name| name == secret));
+    let Some((entry, origin)) = settle(old.is_some(), kept.map(|_| &entry), entry.clone()) else {
+        return;
+    };
+    let path = head.pod_spec_path().key(KEY);
+    match spec.get(KEY) {
+        None => draft.add(DEFAULT.id, path, json!([entry]), origin),
+        // The place after the last one.
+        Some(Value::Array(secrets)) => {
+            draft.add(DEFAULT.id, path.index(secrets.len()), entry, origin);
+        }
+        Some(_) => {}
+    }
 }

@@ -82,6 +82,22 @@ impl<'a> Demands<'a> {
             && (!node.unschedulable || self.tolerates(CORDON, "", "NoSchedule"))
     }
 
+    /// True if no node whose label has that value can be one for such a pod, by what is asked of that label alone.
+    pub fn rule_out(&self, label: &str, value: &str) -> bool {
+        let selected = self.selector.and_then(|selector| selector.get(label));
+        let term_holds = |term: &Value| {
+            let needs = term.as_object();
+            let mut needs = needs
+                .map_or(&[][..], |term| list_at(term, "matchExpressions"))
+                .iter();
+            needs.all(|need| need["key"] != label || requirement_holds(need, |_| Some(value)))
+        };
+        selected.is_some_and(|asked| asked != value)
+            || self
+                .affinity
+                .is_some_and(|terms| !terms.iter().any(term_holds))
+    }
+
     /// True if pods with these tolerations may run beside a taint. An empty effect covers every effect, an empty key
     /// with `Exists` every taint.
     fn tolerates(&self, key: &str, value: &str, effect: &str) -> bool {
@@ -140,6 +156,23 @@ mod tests {
 
     fn admits(pod: Value, node: &Node) -> bool {
         Demands::of(pod.as_object().unwrap()).admit(node)
+    }
+
+    #[test]
+    fn a_value_of_a_label_is_ruled_out_by_the_selector_or_by_every_term() {
+        let rules_out = |pod: Value| Demands::of(pod.as_object().unwrap()).rule_out("arch", "a");
+        let term = |operator: &str| {
+            json!({"matchExpressions": [
+                {"key": "zone", "operator": "In", "values": ["elsewhere"]},
+                {"key": "arch", "operator": operator, "values": ["a"]}]})
+        };
+        assert!(rules_out(json!({"nodeSelector": {"arch": "b"}})));
+        assert!(rules_out(affinity(json!([term("NotIn")]))));
+        assert!(!rules_out(
+            json!({"nodeSelector": {"arch": "a", "zone": "elsewhere"}})
+        ));
+        assert!(!rules_out(affinity(json!([term("NotIn"), term("In")]))));
+        assert!(!rules_out(json!({})));
     }
 
     fn labelled() -> Node {

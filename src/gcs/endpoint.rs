@@ -6,9 +6,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use super::credentials::{Material, Tls};
-
-/// The port of a GCS unless `rayStartParams.port` says otherwise.
-pub const DEFAULT_PORT: u16 = 6379;
+use crate::ray::cluster::GCS_PORT;
 
 /// Host and port of a GCS.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -52,7 +50,7 @@ impl FromStr for Address {
                 .split_once(':')
                 .map_or((text, None), |(host, port)| (host, Some(port))),
         };
-        let port = port.map_or(Ok(DEFAULT_PORT), |port| port.parse().map_err(|_| wrong()))?;
+        let port = port.map_or(Ok(GCS_PORT), |port| port.parse().map_err(|_| wrong()))?;
         let is_host = |byte: u8| byte.is_ascii_alphanumeric() || b"-._:%".contains(&byte);
         if host.is_empty() || host.len() > 253 || !host.bytes().all(is_host) {
             return Err(wrong());
@@ -155,11 +153,11 @@ mod tests {
         let head = "demo-head-svc.ray.svc.cluster.local";
         for (text, host, port) in [
             ("10.0.0.7:6380", "10.0.0.7", 6380),
-            ("10.0.0.7", "10.0.0.7", DEFAULT_PORT),
-            (head, head, DEFAULT_PORT),
+            ("10.0.0.7", "10.0.0.7", GCS_PORT),
+            (head, head, GCS_PORT),
             ("[fd00::7]:6380", "fd00::7", 6380),
-            ("[fd00::7]", "fd00::7", DEFAULT_PORT),
-            ("fd00::7", "fd00::7", DEFAULT_PORT),
+            ("[fd00::7]", "fd00::7", GCS_PORT),
+            ("fd00::7", "fd00::7", GCS_PORT),
         ] {
             let address: Address = text.parse().unwrap();
             assert_eq!(

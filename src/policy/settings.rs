@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 
+use serde_json::Value;
+
 use super::Modes;
 use super::resource::{Defaults, Limits, RayfitContainer, Reconcile};
 use crate::plan::{Headroom, ScheduledStandby};
 use crate::ray::feature_gate::{FeatureGate, GateSetting};
-use crate::ray::{RayVersion, ReconcileMode};
+use crate::ray::{Group, RayObject, RayVersion, ReconcileMode};
 
 /// The settings with which objects are checked and defaulted.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -75,6 +77,9 @@ pub const RAYFIT_ACCOUNTS: [&str; 2] = [
 /// The image that a release of this version is published as.
 pub const IMAGE: &str = concat!("rayfit:", env!("CARGO_PKG_VERSION"));
 
+/// The architectures for which there is an image of each release, as Kubernetes calls them.
+const ARCHITECTURES: [&str; 2] = ["amd64", "arm64"];
+
 /// Recognizes a controller, which scales clusters in mode central. Each installation has one, in a
 /// namespace of its own, so only the name of the account counts: it takes somebody off two warnings, and nothing else.
 pub fn is_rayfit(user: &str) -> bool {
@@ -104,6 +109,31 @@ impl Settings {
         let container = self.defaults.rayfit_container.as_ref();
         let image = container.and_then(|container| container.image.as_deref());
         image.unwrap_or(IMAGE)
+    }
+
+    /// The Secret with which heads pull that image, if a policy names one.
+    pub fn pull_secret(&self) -> Option<&str> {
+        let container = self.defaults.rayfit_container.as_ref();
+        container.and_then(|container| container.image_pull_secret.as_deref())
+    }
+
+    /// The architectures of that image, as Kubernetes calls them.
+    pub fn architectures(&self) -> Vec<&str> {
+        let container = self.defaults.rayfit_container.as_ref();
+        let stated = container.and_then(|container| container.architectures.as_deref());
+        let stated = stated.filter(|stated| !stated.is_empty());
+        stated.map_or(ARCHITECTURES.to_vec(), |stated| {
+            stated.iter().map(String::as_str).collect()
+        })
+    }
+
+    /// The head group of an object, if KubeRay puts that image into its pods.
+    pub fn head_with_image<'a>(&self, object: &'a RayObject<'a>) -> Option<&'a Group<'a>> {
+        let cluster = object.cluster.as_ref()?;
+        let image = cluster.autoscaler_option("image").and_then(Value::as_str);
+        let is_ours = cluster.autoscaling() && object.reconcile_mode().is_ours();
+        let is_this = image.is_none_or(|image| image == self.image());
+        cluster.head.as_ref().filter(|_| is_ours && is_this)
     }
 
     /// The state of a feature gate of KubeRay's operator, if `--kuberay-feature-gates` names it.

@@ -10,6 +10,23 @@ use crate::path::FieldPath;
 /// The environment variable by which a head container itself chooses the version of the autoscaler.
 pub const V2_ENV: &str = "RAY_enable_autoscaler_v2";
 
+/// The port of the GCS where `rayStartParams.port` of the head names no other.
+pub const GCS_PORT: u16 = 6379;
+
+/// The port of the GCS, by `rayStartParams.port` of the head.
+pub fn gcs_port(start_param: Option<&Value>) -> u16 {
+    let port = start_param.and_then(Value::as_str);
+    let port = port.and_then(|port| port.trim().parse().ok());
+    port.unwrap_or(GCS_PORT)
+}
+
+/// `networkPolicy` of a RayClusterSpec, if it closes the head to whoever is not of the cluster. Without a mode it
+/// does (KubeRay, `buildHeadNetworkPolicy`).
+pub fn closing_policy(spec: &Fields) -> Option<&Fields> {
+    let policy = object_at(spec, "networkPolicy")?;
+    (text_at(policy, "mode") != Some("DenyAllEgress")).then_some(policy)
+}
+
 /// The version of Ray's autoscaler, as `autoscalerOptions.version` names it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AutoscalerVersion {

@@ -117,6 +117,26 @@ impl<'a> Group<'a> {
         object_at(self.spec, "resources").filter(|resources| !resources.is_empty())
     }
 
+    /// The Secrets of `imagePullSecrets`.
+    pub fn pull_secrets(&self) -> impl Iterator<Item = &'a str> {
+        let secrets = self
+            .pod_spec
+            .map_or(&[][..], |spec| list_at(spec, "imagePullSecrets"));
+        secrets
+            .iter()
+            .filter_map(|secret| text_at(secret.as_object()?, "name"))
+    }
+
+    /// True if pods of the group do not pull images with that Secret. Nothing is known of a template that leaves it to
+    /// its own service account: Kubernetes gives a pod without Secrets those of its account, and only such a pod.
+    pub fn lacks_pull_secret(&self, secret: &str) -> bool {
+        let by_account =
+            |spec| text_at(spec, "serviceAccountName").is_some_and(|name| !name.is_empty());
+        let leaves_it =
+            self.pull_secrets().next().is_none() && self.pod_spec.is_some_and(by_account);
+        !leaves_it && self.pull_secrets().all(|name| name != secret)
+    }
+
     /// The path of `template.spec`.
     pub fn pod_spec_path(&self) -> FieldPath {
         self.path().key("template").key("spec")

@@ -276,14 +276,14 @@ fn lines_of_code(text: &str) -> usize {
 /// tests. Lower a number where code goes; to raise one takes a reason that the commit gives.
 const BUDGETS: [(&str, usize); 9] = [
     ("plan", 11_488),
-    ("simulate", 9_027),
-    ("rules", 6_011),
-    ("reconcile", 3_984),
-    ("controller", 3_645),
+    ("simulate", 9_028),
+    ("rules", 6_152),
+    ("reconcile", 3_990),
+    ("controller", 3_653),
     ("cli", 3_429),
     ("snapshot", 2_543),
     ("manifests", 1_484),
-    ("", 20_458),
+    ("", 20_662),
 ];
 
 #[test]

@@ -80,7 +80,10 @@ fn check(object: &Value, old: Option<&Value>, facts: Facts) {
         facts,
         ..EffectivePolicy::default()
     };
-    policy.settings.defaults.head_takes_no_work = Some(true);
+    policy.settings.defaults = serde_json::from_value(json!({
+        "headTakesNoWork": true, "rayfitContainer": {"imagePullSecret": "mirror"}
+    }))
+    .unwrap();
     for webhook in [Webhook::Validate, Webhook::Mutate] {
         assert_eq!(
             answer(webhook, &body, &policy),
@@ -140,6 +143,7 @@ const KEYS: &[&str] = &[
     "containers",
     "env",
     "envFrom",
+    "imagePullSecrets",
     "initContainers",
     "limits",
     "livenessProbe",

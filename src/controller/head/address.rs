@@ -5,7 +5,8 @@ use serde_json::Value;
 
 use crate::controller::observe::Key;
 use crate::dns_name::DnsName;
-use crate::gcs::{Address, DEFAULT_PORT};
+use crate::gcs::Address;
+use crate::ray::cluster::gcs_port;
 use crate::reconcile::{Blind, HeadPod};
 use crate::snapshot::pod::Pod;
 use crate::snapshot::{OwnPods, leading_head};
@@ -55,6 +56,7 @@ pub fn head_in(key: &Key, cluster: &Value, pod: Option<&Pod<'_>>) -> Result<Head
         head: HeadPod {
             name: pod.name.to_owned(),
             ready: false,
+            closed: false,
         },
         reason: format!(
             "the Secret that clients of its GCS need cannot be asked for: {fault}, in spec.authOptions.secretName"
@@ -86,9 +88,9 @@ pub fn head_in(key: &Key, cluster: &Value, pod: Option<&Pod<'_>>) -> Result<Head
 
 /// The GCS's port: the one that `ray start --head` is given.
 pub fn port(cluster: &Value) -> u16 {
-    let port = &cluster["spec"]["headGroupSpec"]["rayStartParams"]["port"];
-    let port = port.as_str().and_then(|port| port.trim().parse().ok());
-    port.unwrap_or(DEFAULT_PORT)
+    gcs_port(Some(
+        &cluster["spec"]["headGroupSpec"]["rayStartParams"]["port"],
+    ))
 }
 
 /// KubeRay's `CheckName`: the last 50 characters at most, the first of which is made a letter.

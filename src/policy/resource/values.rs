@@ -51,6 +51,14 @@ settings! {
         #[schemars(length(min = 1, max = 512))]
         pub image: String,
 
+        /// The Secret in the namespace of each object with which its image is pulled (DF06, RF238).
+        #[schemars(length(min = 1, max = 253))]
+        pub image_pull_secret: String,
+
+        /// The architectures of its image, as kubernetes.io/arch has them (RF239); amd64 and arm64 if it is left out.
+        #[schemars(length(min = 1, max = 8), inner(length(min = 1, max = 63)))]
+        pub architectures: Vec<String>,
+
         /// CPU, requests and limits.
         pub cpu: Amount,
 

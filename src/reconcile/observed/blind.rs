@@ -63,6 +63,8 @@ pub struct HeadPod {
     pub name: String,
     /// Readiness of the pod, as Kubernetes reports it; its GCS should answer then.
     pub ready: bool,
+    /// `spec.networkPolicy` of the RayCluster closes the pod to whoever is not of the cluster.
+    pub closed: bool,
 }
 
 impl Blind {
@@ -133,13 +135,18 @@ impl Blind {
                 kind: GcsKind::Unreachable,
                 ..
             }
-            | Self::NotAsked { head } => {
-                if head.ready {
-                    "does a NetworkPolicy let Rayfit reach its GCS port?"
-                } else {
-                    "look at the log of that pod's ray container"
+            | Self::NotAsked { head } => match (head.ready, head.closed) {
+                (true, true) => {
+                    "spec.networkPolicy of the RayCluster lets only what networkPolicy.head.ingressRules names \
+                         reach the head: name Rayfit's namespace there. If it is named, another NetworkPolicy or a \
+                         service mesh may be in the way"
                 }
-            }
+                (true, false) => {
+                    "a NetworkPolicy that keeps Rayfit from its GCS port, another port than those of \
+                         --gcs-ports, or a service mesh may be in the way"
+                }
+                (false, _) => "look at the log of that pod's ray container",
+            },
             Self::Gcs {
                 kind: GcsKind::Passive,
                 ..
@@ -200,6 +207,7 @@ mod tests {
         let head = HeadPod {
             name: "ours".to_owned(),
             ready: true,
+            closed: false,
         };
         let node = |pod: &str, status: &str, amount: &str| json!({ "instanceId": pod, "status": status, "totalResources": { amount: 1 } });
         let is_anothers = |nodes: &[serde_json::Value]| {

@@ -119,6 +119,7 @@ mod tests {
             head: HeadPod {
                 name: "h".to_owned(),
                 ready,
+                closed: false,
             },
             kind: GcsKind::Unreachable,
             reason: "connection refused".to_owned(),
@@ -193,6 +194,7 @@ mod tests {
                 head: HeadPod {
                     name: "h".to_owned(),
                     ready: false,
+                    closed: false,
                 },
                 reason: "Secret demo cannot be read".to_owned(),
             })
@@ -221,6 +223,7 @@ mod tests {
         let head = HeadPod {
             name: "h".to_owned(),
             ready: true,
+            closed: false,
         };
         let first = Outage::blind(None, &silent(false), 0.0);
         let next = Outage::blind(Some(&first), &Blind::NotAsked { head }, 1.0);
@@ -231,6 +234,7 @@ mod tests {
         let head = any::<bool>().prop_map(|ready| HeadPod {
             name: "h".to_owned(),
             ready,
+            closed: false,
         });
         prop_oneof![
             Just(Blind::NoHead),

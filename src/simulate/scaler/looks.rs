@@ -107,6 +107,7 @@ impl LookHost for WorldHost<'_> {
             head: HeadPod {
                 name: "head".to_owned(),
                 ready: true,
+                closed: false,
             },
             kind: GcsKind::Unreachable,
             reason: "it does not answer".to_owned(),

@@ -108,7 +108,7 @@ fn judge(
         settings,
         policies,
     } = current;
-    let judged = object_audit::examine(&parsed, facts, policies, settings, now());
+    let (judged, _) = object_audit::examine(&parsed, facts, policies, settings, now());
     Some(Arc::new(judged))
 }
 

@@ -1,8 +1,9 @@
 //! `rayfit rollout`: which objects would be denied if rules were enforced now.
 
 use std::io::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use anyhow::Context as _;
 use kube::Client;
 use serde_json::{Value, json};
 
@@ -13,11 +14,18 @@ use super::shared::format::ReportFormat;
 use super::shared::outcome;
 use super::shared::policies::PolicyArgs;
 use super::shared::settings::SettingsArgs;
+use super::shared::source;
 use crate::apiserver::error_chain::text;
 use crate::facts::Facts;
+use crate::object_audit::progress::{EarlierReport, RolloutProgress};
+use crate::object_audit::rollout::{RolloutObject, report, team};
 use crate::object_audit::{AuditedObject, examine, page, table};
 use crate::policy::Policies;
 use crate::ray::{Kind, RayObject};
+use crate::report::json::pretty;
+
+/// The most bytes of an earlier report, which has every finding of a Kubernetes cluster.
+const MOST_EARLIER: usize = 64 << 20;
 
 /// Report for each rule which stored objects would be denied if it were enforced now
 ///
@@ -29,7 +37,9 @@ use crate::ray::{Kind, RayObject};
     rayfit rollout\n  \
     rayfit rollout -o html > rollout.html\n  \
     rayfit rollout --policy next.yaml             # what a changed policy would mean\n  \
-    kubectl get rayclusters -A -o json | rayfit rollout -\n\n\
+    kubectl get rayclusters -A -o json | rayfit rollout -\n  \
+    rayfit rollout -o json > monday.json\n  \
+    rayfit rollout --earlier monday.json --team-label owner -o html > rollout.html\n\n\
     Exit codes: 0 no object is or would be denied, 1 some object is or would be, 2 something \
     could not be read.")]
 pub(super) struct RolloutCommand {
@@ -44,6 +54,14 @@ pub(super) struct RolloutCommand {
     /// File with facts about the Kubernetes cluster, for rules that need them (with files)
     #[arg(long, value_name = "FILE", requires = "inputs")]
     facts: Option<PathBuf>,
+
+    /// Label or annotation of objects, or label of their namespaces, that names the team [default: a namespace is a team]
+    #[arg(long, value_name = "KEY")]
+    team_label: Option<String>,
+
+    /// File that an earlier run with -o json has written, to show which findings are gone and which are new
+    #[arg(long, value_name = "FILE")]
+    earlier: Option<PathBuf>,
 
     #[command(flatten)]
     cluster: live::ClusterArgs,
@@ -74,32 +92,47 @@ impl RolloutCommand {
             (values, facts.unwrap_or_default(), given)
         };
         let settings = self.settings.settings();
-        let mut judged: Vec<AuditedObject> = values
-            .iter()
-            .filter_map(RayObject::parse)
-            // Nobody has to mend what goes away; the background audit leaves it out too.
-            .filter(|object| !object.is_deleting())
-            .map(|object| examine(&object, &facts, &policies, &settings, now))
-            .collect();
+        let judge = |object: &RayObject<'_>| examine(object, &facts, &policies, &settings, now);
+        let label = self.team_label.as_deref();
+        let object = |value| RolloutObject::of(value, judge, |object| team(object, label, &facts));
+        let mut objects: Vec<RolloutObject> = values.iter().filter_map(object).collect();
         // Lists of the API server and files have orders of their own; two reports of the same
         // objects should not differ.
-        judged.sort_by(|left, right| left.object.cmp(&right.object));
+        objects.sort_by(|left, right| left.audited.object.cmp(&right.audited.object));
+        let judged = || objects.iter().map(|object| &object.audited);
+        let earlier = self.earlier.as_deref().map(earlier).transpose()?;
+        let progress = earlier.map(|earlier| RolloutProgress::since(earlier, judged()));
+        let progress = progress.as_ref();
         let text = match self.output {
-            ReportFormat::Text => table::text(&judged),
-            ReportFormat::Json => table::json(&judged),
+            ReportFormat::Text => {
+                let line = progress.map_or_else(String::new, |progress| format!("{progress}\n"));
+                table::text(judged()) + &line
+            }
+            ReportFormat::Json => pretty(&report(&objects, now, progress)),
             ReportFormat::Html => {
-                let time = now.strftime("%Y-%m-%d %H:%M UTC");
-                page::html(&judged, &format!("Rayfit: who would be denied, {time}"))
+                let time = now.strftime("%-d %B %Y, %H:%M UTC");
+                let title = format!("Rayfit: who would be denied, {time}");
+                page::html(report(&objects, now, progress), &title)
             }
         };
         anstream::stdout().write_all(text.as_bytes())?;
         let is_denied = |object: &AuditedObject| object.is_denied() || object.would_be_denied();
-        Ok(if judged.iter().any(is_denied) {
+        Ok(if judged().any(is_denied) {
             Outcome::Denied
         } else {
             Outcome::Clean
         })
     }
+}
+
+fn earlier(path: &Path) -> anyhow::Result<EarlierReport> {
+    let source = source::single(path);
+    let text = source.read_up_to(MOST_EARLIER);
+    let text = text.with_context(|| source.name())?;
+    serde_json::from_str(&text).with_context(|| {
+        let name = source.name();
+        format!("{name}: this is no report of rayfit rollout -o json")
+    })
 }
 
 /// A kind of objects around the Ray objects.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use k8s_openapi::jiff::Timestamp;
 
 use crate::facts::Facts;
+use crate::finding::Finding;
 use crate::judge::{ceiling, judge};
 use crate::objects::Identity;
 use crate::policy::{Mode, Policies, Settings};
@@ -63,14 +64,15 @@ impl AuditFinding {
     }
 }
 
-/// Checks a stored object as if it were created at `now`.
+/// Checks a stored object as if it were created at `now`: the results, and the findings that they are about, in the
+/// same order.
 pub fn examine(
     object: &RayObject<'_>,
     facts: &Facts,
     policies: &Policies,
     base: &Settings,
     now: Timestamp,
-) -> AuditedObject {
+) -> (AuditedObject, Vec<Finding>) {
     let settings = policies.settings_for(base, object, facts, now);
     let curious = Settings {
         // Rules that are off run too, so that the results show the effect of turning them on.
@@ -79,7 +81,7 @@ pub fn examine(
     };
     let ceiling = ceiling(object, None, &settings);
     let verdict = judge(object, None, None, facts, &curious);
-    let findings = verdict.findings().map(|(_, finding)| {
+    let judged = |finding: &Finding| {
         let ruling = settings.modes.rule_on(finding.rule, finding.mode);
         let exempt = ruling
             .decided
@@ -93,14 +95,18 @@ pub fn examine(
             policy: ruling.decided.map(|by| by.policy),
             message: message::line(finding),
         }
-    });
-    AuditedObject {
+    };
+    let mut findings = verdict.denied;
+    findings.extend(verdict.warned);
+    findings.extend(verdict.audited);
+    let audited = AuditedObject {
         object: Identity::of(object),
         uid: object.uid().unwrap_or_default().to_owned(),
         policies: policies
             .matching(object, facts)
             .map(|policy| policy.name.clone())
             .collect(),
-        findings: findings.collect(),
-    }
+        findings: findings.iter().map(judged).collect(),
+    };
+    (audited, findings)
 }

@@ -7,6 +7,9 @@
 mod judged;
 pub mod open_report;
 pub mod page;
+pub mod patch;
+pub mod progress;
+pub mod rollout;
 pub mod table;
 mod tally;
 

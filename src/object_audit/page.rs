@@ -1,79 +1,93 @@
-//! The object audit as one HTML page, to read and to send: it has no script and loads nothing.
+//! The report of `rayfit rollout` as one HTML page, to send to teams. Its script shows the report that lies in it as
+//! JSON, and loads nothing.
 
-use std::fmt::Write as _;
+use serde_json::Value;
 
-use crate::object_audit::table::shown;
-use crate::object_audit::{AuditTally, AuditedObject};
 use crate::report::html::{document, escaped};
-use crate::rules;
+use crate::text::is_obeyed;
 
-/// The page. `title` says which objects were audited, and when.
-pub fn html(judged: &[AuditedObject], title: &str) -> String {
-    let tally = AuditTally::of(judged);
-    let mut out = format!(
-        "<p>{} Ray objects: <b>{}</b> would be denied if they were created now, <b>{}</b> more if \
-         everything were enforced.</p>\n",
-        tally.objects, tally.denied, tally.would_deny
+/// The most bytes of objects with findings: mail takes such an attachment, and browsers show it at once.
+const MOST_BYTES: usize = 8 << 20;
+
+/// The most findings that are shown of those that are gone.
+const MOST_GONE: usize = 1000;
+
+/// The page of a report, which has as many objects as there is room for.
+pub fn html(mut report: Value, title: &str) -> String {
+    let lead = format!(
+        "{} Ray objects: {} would be denied if they were created now, {} more if everything were enforced.",
+        report["objects"], report["denied"], report["wouldDeny"]
     );
-    out.push_str(
-        "<table><thead><tr><th>Rule</th><th>What</th><th class=\"n\">Denied</th>\
-         <th class=\"n\">Warned</th><th class=\"n\">Recorded</th><th class=\"n\">Exempt</th>\
-         <th class=\"n\">Would be denied</th></tr></thead><tbody>\n",
-    );
-    for (rule, counts) in &tally.rules {
-        let summary = rules::find(*rule).map_or("", |rule| rule.summary);
-        let _ = writeln!(
-            out,
-            "<tr><td><a href=\"#{rule}\">{rule}</a></td><td>{}</td><td class=\"n\">{}</td>\
-             <td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"n hot\">{}</td></tr>",
-            escaped(summary),
-            counts.denied,
-            counts.warned,
-            counts.audited,
-            counts.exempt,
-            counts.would_deny
-        );
+    // Programs read these; the page shows the same otherwise.
+    for rule in report["rules"].as_array_mut().into_iter().flatten() {
+        rule["objects"].take();
     }
-    out.push_str("</tbody></table>\n");
-    for rule in tally.rules.keys() {
-        let (name, why) = rules::find(*rule).map_or(("", ""), |rule| (rule.name, rule.why));
-        let _ = writeln!(
-            out,
-            "<h2 id=\"{rule}\">{rule} {}</h2><p>{}</p>",
-            escaped(name),
-            escaped(why)
-        );
-        for judged in judged {
-            let findings = judged.findings.iter();
-            let mut of_rule = findings.filter(|finding| finding.rule == *rule).peekable();
-            if of_rule.peek().is_none() {
-                continue;
-            }
-            // Names and messages are of objects that anybody may write.
-            let object = escaped(&judged.object.to_string());
-            let _ = write!(out, "<details><summary>{object}</summary><ul>");
-            for finding in of_rule {
-                let mode = if finding.exempt {
-                    "exempt"
-                } else {
-                    shown(finding.mode)
-                };
-                let message = escaped(&finding.message);
-                let _ = write!(out, "<li>{mode}: <code>{message}</code></li>");
-            }
-            out.push_str("</ul></details>\n");
-        }
+    if let Some(gone) = report
+        .pointer_mut("/earlier/gone")
+        .and_then(Value::as_array_mut)
+    {
+        gone.truncate(MOST_GONE);
     }
-    document(title, "", &out)
+    let mut room = MOST_BYTES;
+    let mut left_out = 0;
+    if let Some(objects) = report["findings"].as_array_mut() {
+        let all = objects.len();
+        objects.retain_mut(|object| {
+            for finding in object["findings"].as_array_mut().into_iter().flatten() {
+                finding["message"].take();
+            }
+            let size = object.to_string().len();
+            let fits = size <= room;
+            room -= if fits { size } else { 0 };
+            fits
+        });
+        left_out = all - objects.len();
+    }
+    report["leftOut"] = left_out.into();
+    // Nothing in the text ends its element, and nothing turns the direction of the text around it.
+    let data = report.to_string().replace(is_obeyed, "\u{fffd}");
+    let data = data.replace('<', "\\u003c");
+    let body = include_str!("page.html").replace("{lead}", &escaped(&lead));
+    let body = body.replace("{report}", &data);
+    document(
+        title,
+        include_str!("page.css"),
+        &body,
+        include_str!("page.js"),
+    )
 }
 
 #[cfg(test)]
 mod tests {
-    use crate::object_audit::page::*;
+    use serde_json::json;
+
+    use super::*;
+
+    fn page(objects: &[Value]) -> String {
+        let count = objects.len();
+        let report = json!({"objects": count, "denied": 1, "wouldDeny": 0, "findings": objects});
+        html(report, "<title>")
+    }
 
     #[test]
     fn names_cannot_become_markup() {
-        let page = html(&[], "<script>");
-        assert!(!page.contains("<script>") && page.contains("&lt;script&gt;"));
+        let name = "</script><script>alert(1)</script>\u{202e}{report}";
+        let page = page(&[json!({"name": name})]);
+        assert_eq!(page.matches("</script>").count(), 2, "{page}");
+        assert!(!page.contains("alert(1)</") && !page.contains('\u{202e}'));
+        let data = page.split("type=\"application/json\">").nth(1).unwrap();
+        let data: Value = serde_json::from_str(data.split("</script>").next().unwrap()).unwrap();
+        assert_eq!(
+            data["findings"][0]["name"],
+            name.replace('\u{202e}', "\u{fffd}")
+        );
+    }
+
+    #[test]
+    fn pages_are_bounded_and_say_what_is_left_out() {
+        let large = json!({"name": "x".repeat(1 << 20)});
+        let page = page(&vec![large; 12]);
+        assert!(page.len() < MOST_BYTES + (1 << 20), "{}", page.len());
+        assert!(page.contains("\"leftOut\":5"));
     }
 }

@@ -1,17 +1,13 @@
-//! The object audit as a table for a terminal, and as JSON.
+//! The object audit as a table for a terminal.
 
 use std::fmt::Write as _;
 
-use serde_json::{Value, json};
-
 use crate::object_audit::{AuditTally, AuditedObject};
-use crate::policy::Mode;
-use crate::report::json::pretty;
 use crate::rules;
 
 /// The table: for each rule, how many objects are denied, and how many would be if it were
 /// enforced.
-pub fn text(judged: &[AuditedObject]) -> String {
+pub fn text<'a>(judged: impl IntoIterator<Item = &'a AuditedObject>) -> String {
     let tally = AuditTally::of(judged);
     let mut out = String::new();
     let _ = writeln!(
@@ -44,79 +40,12 @@ pub fn text(judged: &[AuditedObject]) -> String {
     out
 }
 
-/// All results as JSON, for programs.
-pub fn json(judged: &[AuditedObject]) -> String {
-    let tally = AuditTally::of(judged);
-    let rules: Vec<Value> = tally
-        .rules
-        .iter()
-        .map(|(rule, counts)| {
-            let of_rule = |judged: &&AuditedObject| {
-                judged.findings.iter().any(|finding| finding.rule == *rule)
-            };
-            let objects: Vec<String> = judged
-                .iter()
-                .filter(of_rule)
-                .map(|judged| judged.object.to_string())
-                .collect();
-            json!({
-                "rule": rule.to_string(),
-                "name": rules::find(*rule).map(|rule| rule.name),
-                "denied": counts.denied,
-                "warned": counts.warned,
-                "audited": counts.audited,
-                "exempt": counts.exempt,
-                "wouldDeny": counts.would_deny,
-                "objects": objects,
-            })
-        })
-        .collect();
-    // Objects without findings are only counted: there can be many thousands of them.
-    let objects = judged.iter().filter(|judged| !judged.findings.is_empty());
-    let objects = objects.map(|judged| {
-        let findings = judged.findings.iter().map(|finding| {
-            json!({
-                "rule": finding.rule.to_string(),
-                "mode": finding.mode.name(),
-                "wouldDeny": finding.would_deny(),
-                "exempt": finding.exempt,
-                "policy": finding.policy.as_deref(),
-                "message": finding.message,
-            })
-        });
-        json!({
-            "kind": judged.object.kind.name(),
-            "namespace": judged.object.namespace,
-            "name": judged.object.name,
-            "policies": judged.policies.iter().map(|name| &**name).collect::<Vec<_>>(),
-            "findings": findings.collect::<Vec<_>>(),
-        })
-    });
-    let objects: Vec<Value> = objects.collect();
-    pretty(&json!({
-        "objects": tally.objects,
-        "denied": tally.denied,
-        "wouldDeny": tally.would_deny,
-        "rules": rules,
-        "findings": objects,
-    }))
-}
-
-/// The mode in which a finding is shown, for people.
-pub(crate) fn shown(mode: Mode) -> &'static str {
-    match mode {
-        Mode::Enforce => "denied",
-        Mode::Warn => "warned",
-        Mode::Audit => "recorded",
-        Mode::Off => "off",
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::object_audit::AuditFinding;
     use crate::objects::Identity;
+    use crate::policy::Mode;
     use crate::ray::Kind;
     use crate::rule_id::RuleId;
 
@@ -130,7 +59,7 @@ mod tests {
             policy: None,
             message: String::new(),
         };
-        let table = text(&[AuditedObject {
+        let table = text([&AuditedObject {
             object: Identity {
                 kind: Kind::RayCluster,
                 namespace: Some("a\nb".to_owned()),

@@ -1,4 +1,8 @@
-//! The frame of a page that stands alone: it has no script and loads nothing.
+//! The frame of a page that stands alone: it loads nothing, and runs no script but its own.
+
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+use ring::digest::{SHA256, digest};
 
 /// The colours: light or dark as the reader's screen is, and light on paper.
 pub const COLOURS: &str = ":root{color-scheme:light dark;--text:#222;--ground:#fff;--faint:#666;\
@@ -14,13 +18,24 @@ const STYLE: &str = "body{font:15px/1.5 system-ui,sans-serif;max-width:72rem;mar
     details{margin:.5rem 0}summary{cursor:pointer}\
     .hot{color:var(--hot);font-weight:600}code{font-size:13px}";
 
-/// A page. The title is text; `style` and `body` are markup.
-pub fn document(title: &str, style: &str, body: &str) -> String {
+/// A page. The title is text; `style` and `body` are markup, and `script` runs at the end if it is not empty.
+pub fn document(title: &str, style: &str, body: &str, script: &str) -> String {
     let title = escaped(title);
+    // A script that got into the page by a mistake has another hash, and is not run.
+    let (allowed, script) = if script.is_empty() {
+        ("'none'".to_owned(), String::new())
+    } else {
+        let hash = BASE64_STANDARD.encode(digest(&SHA256, script.as_bytes()));
+        (
+            format!("'sha256-{hash}'"),
+            format!("<script>{script}</script>"),
+        )
+    };
     format!(
-        "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"/><meta name=\"viewport\" \
-         content=\"width=device-width\"/><title>{title}</title><style>{COLOURS}{STYLE}{style}</style></head>\
-         <body>\n<h1>{title}</h1>\n{body}</body></html>\n"
+        "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"/><meta http-equiv=\"Content-Security-Policy\" \
+         content=\"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'\"/>\
+         <meta name=\"viewport\" content=\"width=device-width\"/><title>{title}</title>\
+         <style>{COLOURS}{STYLE}{style}</style></head><body>\n<h1>{title}</h1>\n{body}{script}</body></html>\n"
     )
 }
 
@@ -58,7 +73,7 @@ mod tests {
             escaped("<a href=\"x\" title='y'>&\u{0}\u{202e}"),
             "&lt;a href=&quot;x&quot; title=&#39;y&#39;&gt;&amp;\u{fffd}\u{fffd}"
         );
-        let page = document("<script>", "", "");
+        let page = document("<script>", "", "", "");
         assert!(!page.contains("<script>") && page.contains("<h1>&lt;script&gt;</h1>"));
     }
 }

@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use k8s_openapi::jiff::Timestamp;
 use rayfit::facts::Facts;
 use rayfit::finding::Finding;
+use rayfit::object_audit::patch::patch;
 use rayfit::policy::{Policies, Policy, Settings};
 use rayfit::ray::{Kind, RayObject};
 use rayfit::raypolicy::compile;
@@ -107,19 +108,24 @@ fn cases(rule: &Rule, prefix: &str) -> Vec<PathBuf> {
 }
 
 fn findings_of(rule: RuleId, path: &Path) -> Vec<Finding> {
+    findings_in(rule, path, &read(path))
+}
+
+/// The findings in an object that has what lies beside the path.
+fn findings_in(rule: RuleId, path: &Path, object: &Value) -> Vec<Finding> {
     if is_about_written(rule) {
-        return written(&read(path));
+        return written(object);
     }
     let facts = companion(path, "facts").map_or_else(Facts::default, |facts| {
         serde_json::from_value(facts).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
     });
-    let (object, old) = (read(path), companion(path, "old"));
+    let old = companion(path, "old");
     if let (Some(user), Some(old)) = (companion(path, "user"), &old) {
-        return resized(&object, old, user.as_str().unwrap());
+        return resized(object, old, user.as_str().unwrap());
     }
     let policies = companion(path, "policy").map(|written| policy(&written));
     let policies = Policies::new(policies.into_iter().collect());
-    findings_under(&object, old.as_ref(), &facts, &policies)
+    findings_under(object, old.as_ref(), &facts, &policies)
 }
 
 fn resized(pod: &Value, old: &Value, user: &str) -> Vec<Finding> {
@@ -169,6 +175,33 @@ fn every_rule_finds_its_bad_fixtures_and_spares_its_near_misses() {
             assert!(own.is_empty(), "{}: {}", path.display(), render(&own));
         }
     }
+}
+
+/// A rule that says how a finding is mended is right: the patch of its bad fixtures, as kubectl would apply it, leaves
+/// no such finding.
+#[test]
+fn what_a_rule_writes_mends_its_finding() {
+    let mut mended = BTreeSet::new();
+    for rule in RULES {
+        for path in cases(rule, "bad-") {
+            let find = |object: &Value| {
+                let mut found = findings_in(rule.id, &path, object);
+                found.retain(|finding| finding.rule == rule.id && finding.mend.is_some());
+                found
+            };
+            let mut object = read(&path);
+            let (operations, count) = patch(&object, find);
+            let operations = serde_json::from_value(Value::Array(operations)).unwrap();
+            assert_eq!(find(&object).len(), count, "{}", path.display());
+            json_patch::patch(&mut object, &operations).unwrap();
+            let left = find(&object);
+            assert!(left.is_empty(), "{}: {}", path.display(), render(&left));
+            if count > 0 {
+                mended.insert(rule.id);
+            }
+        }
+    }
+    assert!(mended.len() > 15, "{mended:?}");
 }
 
 /// Completes a documentation example, in which only what matters is written, to an object.

@@ -177,6 +177,7 @@ fn names_do_nothing_and_nothing_is_loaded() {
     assert!(!page.contains('\u{202e}') && !page.contains("src="));
     assert!(!page.contains("url(") && !page.contains("@import"));
     let harmless = page.replace(" https://evil.example/", "");
+    let harmless = harmless.replace("http-equiv", "");
     assert!(!harmless.contains("http"), "it names another place");
     let title = of(&tree, "title")
         .next()

@@ -352,6 +352,53 @@ fn sarif_and_github_name_the_place() {
     );
 }
 
+/// A report has teams and patches, and a later one what is gone since then.
+#[test]
+fn a_rollout_has_teams_patches_and_progress() {
+    let folder = scratch("rollout");
+    let stored = "tests/e2e/walk/testdata/stored.yaml";
+    let facts = folder.join("facts.yaml");
+    let namespace = "{kind: Namespace, metadata: {name: research, labels: {owner: ada}}}";
+    std::fs::write(&facts, format!("namespaces: [{namespace}]")).unwrap();
+    let facts = ["--team-label", "owner", "--facts", facts.to_str().unwrap()];
+    let time = "2026-01-01T00:00:00Z";
+    let run = rayfit(&[&["rollout", stored, "-o", "json", "--at", time][..], &facts].concat());
+    assert_eq!(run.code, 1, "{}", run.err);
+    let report: Value = serde_json::from_str(&run.out).unwrap();
+    let denied = |of: &str, key: &str| {
+        let rows = report[of].as_array().unwrap().iter();
+        let row = |row: &Value| (row[key].as_str().unwrap().to_owned(), row["denied"].clone());
+        rows.map(row).collect::<Vec<_>>()
+    };
+    let team = |name: &str, denied: i64| (name.to_owned(), Value::from(denied));
+    assert_eq!(
+        denied("teams", "team"),
+        [team("ada", 1), team("sandbox", 1), team("serving", 0)]
+    );
+    let group = serde_json::json!({"op": "test", "path": "/spec/workerGroupSpecs/0/groupName", "value": "cpu"});
+    let place = "/spec/workerGroupSpecs/0/rayStartParams/num-cpus";
+    assert_eq!(
+        report["findings"][0]["patch"],
+        serde_json::json!([group, {"op": "remove", "path": place}])
+    );
+
+    let (earlier, now) = (folder.join("earlier.json"), folder.join("now.yaml"));
+    std::fs::write(&earlier, &run.out).unwrap();
+    let mended = read(stored).replace("minReplicas: 5", "minReplicas: 1");
+    std::fs::write(&now, mended).unwrap();
+    let (earlier, now) = (earlier.to_str().unwrap(), now.to_str().unwrap());
+    let run = rayfit(&["rollout", now, "--earlier", earlier]);
+    let line = format!("since the report of {time}: 1 finding gone, 0 new\n");
+    assert!(run.out.ends_with(&line), "{}", run.out);
+    let run = rayfit(&["rollout", now, "--earlier", now]);
+    assert_eq!(run.code, 2, "{}", run.out);
+    assert!(
+        run.err.contains("no report of rayfit rollout -o json"),
+        "{}",
+        run.err
+    );
+}
+
 #[test]
 fn defaults_are_shown_as_a_diff_or_as_the_whole_object() {
     let job = "examples/rayjob.yaml";

@@ -48,7 +48,7 @@ pub fn html(study: &Study, rows: &[StudyRow]) -> String {
     settings(&mut body, study);
     let title = format!("Rayfit: what {} would wait and cost", study.trace.name);
     let style = format!("{}{STYLE}", chart::STYLE);
-    document(&title, &style, &body)
+    document(&title, &style, &body, "")
 }
 
 fn table(out: &mut String, study: &Study, rows: &[StudyRow]) {

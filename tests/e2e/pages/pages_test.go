@@ -26,6 +26,9 @@ import (
 //go:embed look.js
 var look string
 
+//go:embed rollout.js
+var rollout string
+
 const (
 	root  = "../../../"
 	trace = root + "examples/trace.jsonl"
@@ -47,6 +50,7 @@ var windows = []window{
 	{"a desk at night", 1280, 900, "dark"},
 	{"a phone", 390, 844, "light"},
 	{"a small phone", 360, 640, "light"},
+	{"a wide desk", 1920, 1080, "light"},
 }
 
 // TestPages opens each kind of page in each window: it loads nothing, runs
@@ -58,7 +62,7 @@ func TestPages(t *testing.T) {
 		"simulate one":       {"simulate", trace, "--cluster=" + good, "--strategy=rayfit", "-o=html"},
 		"simulate parts":     partsArguments(t),
 		"simulate a hostile": {"simulate", hostileTrace(t), "--cluster=" + good, "-o=html"},
-		"rollout":            {"rollout", root + "examples/bad.yaml", good, "-o=html"},
+		"rollout":            rolloutArguments(t),
 	}
 	for name, args := range pages {
 		path := page(t, args)
@@ -81,11 +85,30 @@ func TestPages(t *testing.T) {
 				if strings.HasPrefix(name, "simulate") && len(seen.images) == 0 {
 					t.Error("the page draws nothing")
 				}
+				if strings.HasPrefix(name, "rollout") && strings.Contains(seen.title, "taken") {
+					t.Error("a name has run as a script")
+				}
 				if name == "simulate a hostile" && !strings.Contains(seen.title, hostile) {
 					t.Errorf("the title is %q, without the trace's name", seen.title)
 				}
 			})
 		}
+	}
+}
+
+// TestRollout uses the page of a rollout as a person does: it searches, follows
+// links, and prints.
+func TestRollout(t *testing.T) {
+	browser := start(t)
+	ctx, end := chromedp.NewContext(browser)
+	defer end()
+	err := chromedp.Do(ctx, chromedp.Navigate("file://"+page(t, rolloutArguments(t))))
+	complaints, err1 := chromedp.Run(ctx, chromedp.Evaluate[[]string](rollout, chromedp.EvalAwaitPromise))
+	if err := errors.Join(err, err1); err != nil {
+		t.Fatal(err)
+	}
+	for _, complaint := range complaints {
+		t.Error(complaint)
 	}
 }
 
@@ -191,6 +214,33 @@ func partsArguments(t *testing.T) []string {
 	return []string{
 		"simulate", file("trace.jsonl", jobs), "--cluster=" + file("cluster.yaml", string(text)+gpu),
 		"--nodes=" + file("pools.yaml", pools), "-o=html",
+	}
+}
+
+// rolloutArguments are of a rollout over the bad example, a copy of it whose
+// names are hostile, and a cluster of which only an earlier report knows.
+func rolloutArguments(t *testing.T) []string {
+	t.Helper()
+	bad, err := os.ReadFile(root + "examples/bad.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder := t.TempDir()
+	file := func(name, text string) string {
+		path := filepath.Join(folder, name)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	names := strings.NewReplacer("name: notebook", fmt.Sprintf("name: %q", hostile), "namespace: research", fmt.Sprintf("namespace: %q", hostile))
+	hostileObject := names.Replace(string(bad))
+	if strings.Count(hostileObject, "onerror") != 2 {
+		t.Fatal("examples/bad.yaml has no name and namespace to be replaced")
+	}
+	const earlier = `{"at": "2026-01-02T00:00:00Z", "findings": [{"kind": "RayCluster", "namespace": "gone", "name": "old", "findings": [{"rule": "RF105"}]}]}`
+	return []string{
+		"rollout", root + "examples/bad.yaml", good, file("hostile.yaml", hostileObject), "--earlier=" + file("earlier.json", earlier), "-o=html",
 	}
 }
 

@@ -279,11 +279,11 @@ const BUDGETS: [(&str, usize); 9] = [
     ("simulate", 9_027),
     ("rules", 6_011),
     ("reconcile", 3_984),
-    ("controller", 3_645),
-    ("cli", 3_431),
+    ("controller", 3_664),
+    ("cli", 3_434),
     ("snapshot", 2_543),
     ("manifests", 1_487),
-    ("", 20_461),
+    ("", 20_554),
 ];
 
 #[test]

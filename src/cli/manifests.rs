@@ -118,7 +118,7 @@ pub(super) struct ManifestsCommand {
     client_ca_config_map: Option<String>,
 
     /// Label of the namespaces whose pods may read metrics; can be repeated
-    #[arg(long = "monitoring-namespace-label", value_name = "KEY=VALUE", default_value = MONITORING)]
+    #[arg(long = "monitoring-namespace-label", value_name = "KEY=VALUE", default_values = MONITORING)]
     monitoring_namespace_labels: Vec<String>,
 
     /// Install the webhooks only, without the permissions that scaling clusters needs

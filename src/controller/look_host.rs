@@ -85,7 +85,7 @@ impl LookHost for Reconciler {
                 return (step, now);
             }
             HandoverStep::Rest => {
-                self.metrics.forget(&self.about.uid);
+                self.metrics.by_cluster.forget(&self.about.uid);
                 self.place.note(false);
                 self.state.gcs = None;
                 self.state.memory_watch = MemoryWatch::default();
@@ -212,8 +212,8 @@ impl LookHost for Reconciler {
         announcements: Announcements,
         idle: Option<Box<Snapshot>>,
     ) {
-        metrics::done(&self.metrics, done);
-        metrics::decided(&self.metrics, &self.about.uid, &round);
+        metrics::done(&self.metrics, &self.about, done);
+        metrics::decided(&self.metrics, &self.about, &round);
         if let Some(waiting @ PlanWait::Blind(_)) = &round.plan.waiting {
             self.log_reason(waiting.to_string());
         }
@@ -261,7 +261,7 @@ impl Reconciler {
         let head = self.state.head.clone().unwrap_or(Err(Blind::NoHead));
         let (head, pod) = head.inspect_err(|_| {
             // A cluster without a head has no GCS that could be silent.
-            self.metrics.gcs_is_well(&self.about.uid, Instant::now());
+            self.metrics.by_cluster.gcs_is_well(&self.about.uid);
         })?;
         let client = self.client(look, &head).await;
         let client = client.map_err(|error| Blind::Credentials {
@@ -271,7 +271,7 @@ impl Reconciler {
         let (mut state, place) = match client.whole_state().await {
             Ok(answer) => answer,
             Err(error) => {
-                metrics::gcs_error(&self.metrics, &self.about.uid, &error.fault);
+                metrics::gcs_error(&self.metrics, &self.about, &error.fault);
                 let is_refused = matches!(
                     error.fault,
                     GcsFault::Unauthenticated(_) | GcsFault::Credentials(_) | GcsFault::Tls(_)
@@ -296,7 +296,7 @@ impl Reconciler {
         }
         let (watch, follows) = (&mut self.state.memory_watch, &self.state.extras.follows);
         watch.fill(&client, follows, &mut state, &self.clock);
-        self.metrics.gcs_is_well(&self.about.uid, Instant::now());
+        self.metrics.by_cluster.gcs_is_well(&self.about.uid);
         self.state.refusals = Refusals::default();
         self.state.answer_permit = place;
         Ok(state)

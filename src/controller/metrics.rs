@@ -2,25 +2,29 @@
 
 use std::time::Instant;
 
+use crate::controller::events::About;
 use crate::gcs::GcsFault;
+use crate::plan::{CpuAndMemory, GroupSizes};
 use crate::ray::group::HEAD_NAME;
 use crate::reconcile::{Done, Effect, Failure, Meaning, Reply, Round};
+use crate::telemetry::clusters::ClusterFigures;
 use crate::telemetry::controller::ScalingMetrics;
 
 /// Records a call of the cluster's GCS that failed.
-pub fn gcs_error(metrics: &ScalingMetrics, uid: &str, fault: &GcsFault) {
+pub fn gcs_error(metrics: &ScalingMetrics, about: &About, fault: &GcsFault) {
     if let Some(kind) = failed_call(fault) {
         metrics.gcs_error(kind);
     }
+    let (clusters, key, uid) = (&metrics.by_cluster, &about.key, &about.uid);
     match fault {
         // This GCS does answer; it only says that another one is the leader.
-        GcsFault::Passive => metrics.gcs_is_well(uid, Instant::now()),
-        _ => metrics.gcs_is_silent(uid, Instant::now()),
+        GcsFault::Passive => clusters.gcs_is_well(uid),
+        _ => clusters.gcs_is_silent(key, uid, Instant::now()),
     }
 }
 
 /// Records the results of a round's effects.
-pub fn done(metrics: &ScalingMetrics, done: &[Done]) {
+pub fn done(metrics: &ScalingMetrics, about: &About, done: &[Done]) {
     for Done { effect, result, .. } in done {
         let outcome = match result.as_ref().map_err(Failure::meaning) {
             Ok(Reply::DrainRefused) => "drain-refused",
@@ -34,6 +38,9 @@ pub fn done(metrics: &ScalingMetrics, done: &[Done]) {
             Err(Meaning::Transient) => "failed",
         };
         metrics.effect(effect.kind(), outcome);
+        if let Effect::ResizePod(_) = effect {
+            metrics.by_cluster.resized(&about.key, &about.uid, outcome);
+        }
         // Launches count once the API server has accepted the patch, not when they are planned.
         if let (Effect::PatchCluster(patch), Ok(_)) = (effect, result) {
             metrics.launched(patch.changes.iter().map(|change| change.launches).sum());
@@ -41,22 +48,31 @@ pub fn done(metrics: &ScalingMetrics, done: &[Done]) {
     }
 }
 
-/// Records the pending and unmet demand of a cluster, known by its UID, how large its workers are, and what its pods do
-/// not take of their resize limits.
-pub fn decided(metrics: &ScalingMetrics, uid: &str, round: &Round) {
-    let below = round.report.groups.iter();
-    let below = below.filter_map(|group| group.below_limits);
-    metrics.below_limits(uid, below, Instant::now());
+/// Records the figures of a cluster that a round found.
+pub fn decided(metrics: &ScalingMetrics, about: &About, round: &Round) {
+    let (groups, demands) = (&round.report.groups, &round.report.demands);
     // A decision that was given up, or one about a cluster that cannot be observed, has no report:
-    // what was last known holds until the next one.
-    if !round.report.groups.is_empty() {
-        let workers = (round.report.groups.iter()).filter(|group| group.name != HEAD_NAME);
-        let sizes = workers.filter_map(|group| group.sizes);
-        metrics.sizes(uid, sizes);
+    // the figures of the last one hold until the next one.
+    if groups.is_empty() {
+        return;
     }
-    let pending = round.report.demands.iter().map(|demand| demand.count).sum();
-    let unmet = round.report.demands.iter().map(|demand| demand.unmet).sum();
-    metrics.demand(uid, pending, unmet);
+    let workers = groups.iter().filter(|group| group.name != HEAD_NAME);
+    let sizes = workers.clone().filter_map(|group| group.sizes);
+    let below = groups.iter().filter_map(|group| group.below_limits);
+    let figures = ClusterFigures {
+        demand: demands.iter().map(|demand| demand.count).sum(),
+        unmet: demands.iter().map(|demand| demand.unmet).sum(),
+        problems: round.plan.problems.len() as u64,
+        workers: workers
+            .map(|group| (group.name.clone(), [group.running, group.pending]))
+            .collect(),
+        sizes: sizes.fold(GroupSizes::default(), GroupSizes::plus),
+        below_limits: below.fold(CpuAndMemory::default(), |sum, one| {
+            sum.join(one, i64::saturating_add)
+        }),
+    };
+    let clusters = &metrics.by_cluster;
+    clusters.decided(&about.key, &about.uid, figures, Instant::now());
 }
 
 /// A short name for the fault of a call; `None` if nothing was called.
@@ -76,36 +92,7 @@ fn failed_call(fault: &GcsFault) -> Option<&'static str> {
 mod tests {
     use std::time::Duration;
 
-    use prometheus_client::encoding::text::encode;
-    use prometheus_client::registry::Registry;
-
     use super::*;
-    use crate::plan::{DemandKind, DemandReport};
-
-    #[test]
-    fn the_end_of_a_cluster_takes_nothing_from_the_next_one_of_its_name() {
-        let metrics = ScalingMetrics::default();
-        let mut registry = Registry::default();
-        metrics.register(&mut registry);
-        let mut round = Round::default();
-        round.report.demands = vec![DemandReport {
-            kind: DemandKind::Tasks,
-            index: 0,
-            demand: String::new(),
-            count: 3,
-            placed: Vec::new(),
-            unmet: 1,
-        }];
-        decided(&metrics, "first", &round);
-        decided(&metrics, "next", &round);
-        metrics.forget("first");
-        let mut text = String::new();
-        encode(&mut text, &registry).unwrap();
-        assert!(
-            text.lines().any(|line| line == "pending_demand 3"),
-            "{text}"
-        );
-    }
 
     #[test]
     fn a_call_that_was_not_made_has_not_failed() {

@@ -39,6 +39,8 @@ pub struct ControllerOptions {
     pub burst: u32,
     /// Rayfit's image.
     pub image: String,
+    /// The most clusters that have series of their own among the metrics.
+    pub cluster_metrics: u32,
 }
 
 /// Scales clusters as the policies in force say until `stop` is true; then lets the writes that are
@@ -52,6 +54,7 @@ pub async fn run(
     supervisor: Supervisor,
     stop: watch::Receiver<bool>,
 ) {
+    metrics.by_cluster.show_each(options.cluster_metrics as usize);
     let client = api.client;
     let (tell, changes) = mpsc::unbounded_channel();
     let observed = Observed::new(tell);

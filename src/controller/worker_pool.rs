@@ -164,7 +164,7 @@ impl WorkerPool {
         if let Some(worker) = workers.get_mut(key).filter(|worker| !worker.is_stopping) {
             worker.is_stopping = true;
             worker.stop.send_replace(true);
-            self.metrics.forget(&worker.uid);
+            self.metrics.by_cluster.forget(&worker.uid);
         }
     }
 
@@ -256,7 +256,7 @@ pub async fn reconcile_until_stopped(
     }
     // Also forgets the metrics of the last look, which may have come after the worker pool forgot
     // them.
-    reconciler.metrics.forget(&reconciler.about.uid);
+    reconciler.metrics.by_cluster.forget(&reconciler.about.uid);
 }
 
 /// Returns whether the central controller has to scale this cluster, hand it over, or tell its sidecar by which

@@ -86,8 +86,11 @@ pub enum FailurePolicy {
 
 const KUBELET_PORT: u16 = 10250;
 
-/// The label of the namespace in which Prometheus usually runs.
-pub const MONITORING: &str = "kubernetes.io/metadata.name=monitoring";
+/// The labels of the namespaces in which Prometheus usually runs; the second one is that of KubeRay's guides.
+pub const MONITORING: [&str; 2] = [
+    "kubernetes.io/metadata.name=monitoring",
+    "kubernetes.io/metadata.name=prometheus-system",
+];
 
 impl Default for ManifestOptions {
     fn default() -> Self {
@@ -111,7 +114,7 @@ impl Default for ManifestOptions {
             api_server_ports: vec![443, 6443, 8443, 16443],
             api_server_cidrs: Vec::new(),
             client_ca_config_map: None,
-            monitoring_namespace_labels: vec![MONITORING.to_owned()],
+            monitoring_namespace_labels: MONITORING.map(str::to_owned).into(),
             webhooks: true,
             controller: true,
             single_deployment: false,

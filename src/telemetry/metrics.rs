@@ -23,8 +23,8 @@ use crate::apiserver::Watches;
 use crate::ray::Kind;
 use crate::tls::CertificateStore;
 
-/// The process's metrics. No label contains anything that a client chooses, so the number of series
-/// is fixed.
+/// The process's metrics. No label contains anything that a client chooses, except in those about clusters, which are
+/// bounded.
 #[derive(Debug)]
 pub struct Metrics {
     registry: Registry,

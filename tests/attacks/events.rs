@@ -140,6 +140,7 @@ impl Controller {
             rate: 200,
             burst: 400,
             image: "rayfit:test".to_owned(),
+            cluster_metrics: 0,
         };
         in_force
             .known

@@ -403,18 +403,19 @@ fn metrics_are_for_the_namespaces_that_were_named() {
         monitoring_namespace_labels: vec!["team=observability".to_owned()],
         ..ManifestOptions::default()
     };
+    let name = |name: &str| json!({ "kubernetes.io/metadata.name": name });
+    let usual = vec![name("monitoring"), name("prometheus-system")];
     let expected = [
-        (
-            ManifestOptions::default(),
-            json!({ "kubernetes.io/metadata.name": "monitoring" }),
-        ),
-        (named, json!({ "team": "observability" })),
+        (ManifestOptions::default(), usual),
+        (named, vec![json!({ "team": "observability" })]),
     ];
     for (options, labels) in expected {
+        let each = labels.iter();
+        let each = each.map(|labels| json!({ "namespaceSelector": { "matchLabels": labels } }));
+        let from = Value::Array(each.collect());
         for policy in policies(&options) {
             for rule in policy["spec"]["ingress"].as_array().unwrap() {
                 if ports(rule).contains(&8080) {
-                    let from = json!([{ "namespaceSelector": { "matchLabels": labels } }]);
                     assert_eq!(rule["from"], from, "{policy}");
                     assert_eq!(ports(rule), [8080], "and no other port: {policy}");
                 }

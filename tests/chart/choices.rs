@@ -143,6 +143,7 @@ pub(super) const TOKENS: &[(&str, &str)] = &[
     ("-<<namespace>>", "{{ include \"rayfit.suffix\" $ }}"),
     ("<<namespace>>", "{{ $.Release.Namespace }}"),
     ("<<image>>", "{{ include \"rayfit.image\" $ }}"),
+    ("<<open>>", "{{ \"{{\" }}"),
     ("<<priority>>", "{{ $.Values.priorityClassName }}"),
     ("<<callers>>", "{{ $.Values.webhook.clientCaConfigMap }}"),
     ("40001", "{{ $.Values.webhook.port }}"),

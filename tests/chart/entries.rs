@@ -117,6 +117,59 @@ pub(super) const COMMON: &[Entry] = &[
         r#"{"type": "array", "minItems": 1, "items": {"type": "string", "pattern": "^[-A-Za-z0-9_./]+=[-A-Za-z0-9_./]+$"}}"#,
         Source::Flag("monitoring-namespace-label"),
     ),
+    (
+        "metrics.serviceMonitor.enabled",
+        BOOLEAN,
+        Source::Own(
+            "false",
+            "Have the Prometheus operator scrape metrics. Its definitions (monitoring.coreos.com/v1) must be installed",
+        ),
+    ),
+    (
+        "metrics.serviceMonitor.interval",
+        r#"{"type": "string", "pattern": "^([0-9]+(ms|s|m|h))+$"}"#,
+        Source::Own("\"30s\"", "The time between two scrapes"),
+    ),
+    (
+        "metrics.serviceMonitor.additionalLabels",
+        OBJECT,
+        Source::Own(
+            "{}",
+            "Further labels, by which a Prometheus operator selects ServiceMonitors, for example {release: prometheus}",
+        ),
+    ),
+    (
+        "metrics.prometheusRule.enabled",
+        BOOLEAN,
+        Source::Own(
+            "false",
+            "Add alerts for the Prometheus operator (docs/runbook.md)",
+        ),
+    ),
+    (
+        "metrics.prometheusRule.additionalLabels",
+        OBJECT,
+        Source::Own(
+            "{}",
+            "Further labels, by which a Prometheus operator selects PrometheusRules",
+        ),
+    ),
+    (
+        "metrics.dashboard.enabled",
+        BOOLEAN,
+        Source::Own(
+            "false",
+            "Add the dashboard as a ConfigMap for Grafana's sidecar",
+        ),
+    ),
+    (
+        "metrics.dashboard.additionalLabels",
+        OBJECT,
+        Source::Own(
+            "{}",
+            "Further labels, by which Grafana's sidecar selects dashboards",
+        ),
+    ),
     ("gcsPorts", PORTS, Source::Flag("gcs-ports")),
     (
         "singleDeployment",

@@ -28,6 +28,31 @@ pub(super) const GRAFTS: &[(&str, &str, Graft)] = &[
         ),
     ),
     (
+        "ServiceMonitor",
+        "/metadata/labels",
+        Graft::Extend("metrics.serviceMonitor.additionalLabels"),
+    ),
+    (
+        "ServiceMonitor",
+        "/spec/endpoints/*/interval",
+        Graft::Scalar("metrics.serviceMonitor.interval"),
+    ),
+    (
+        "PrometheusRule",
+        "/metadata/labels",
+        Graft::Extend("metrics.prometheusRule.additionalLabels"),
+    ),
+    (
+        "ConfigMap",
+        "/metadata/labels",
+        Graft::Extend("metrics.dashboard.additionalLabels"),
+    ),
+    (
+        "ConfigMap",
+        "",
+        Graft::Lines("data:\n  dashboard.json: {{ $.Files.Get \"dashboard.json\" | toJson }}"),
+    ),
+    (
         "ServiceAccount",
         "/metadata/labels",
         Graft::Extend("<<of>>.serviceAccount.labels"),

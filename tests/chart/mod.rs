@@ -3,10 +3,12 @@
 //!
 //! The objects are made for some hundred combinations of choices, with tokens in place of names and numbers
 //! (`choices`). What they have in common is written as it is, and the rest under the condition that its presence
-//! shows (`merge`). Some values have no flag; `grafts` says where they go. Only `_helpers.tpl`, `NOTES.txt` and the
+//! shows (`merge`). Some values have no flag; `grafts` says where they go. What Prometheus and Grafana
+//! take is made from the files of `manifests/monitoring`. Only `_helpers.tpl`, `NOTES.txt` and the
 //! chart's test are written by hand.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use serde_json::Value;
 
@@ -61,7 +63,37 @@ pub(crate) fn files() -> FileTree {
         };
         template(&mut files, &kind, condition, &parts);
     }
+    for (file, value) in MONITORING {
+        let text = read(file);
+        files.extend((file == "dashboard.json").then(|| (format!("helm/{file}"), text.clone())));
+        let object = match file {
+            "dashboard.json" => DASHBOARD.to_owned(),
+            _ => text.replace("{{", "<<open>>"),
+        };
+        let mut object: Value = serde_saphyr::from_str(&object).unwrap();
+        object["metadata"]["namespace"] = "<<namespace>>".into();
+        let kind = object["kind"].as_str().unwrap_or_default().to_owned();
+        let part = merged(&[(vec![0; choices::CHOICES.len()], object)]);
+        let condition = format!("$.Values.metrics.{value}.enabled");
+        template(&mut files, &kind, &condition, &[part]);
+    }
     files
+}
+
+/// The files for Prometheus and Grafana in `manifests/monitoring`, and the values of the chart that are about each.
+const MONITORING: [(&str, &str); 3] = [
+    ("service-monitor.yaml", "serviceMonitor"),
+    ("prometheus-rule.yaml", "prometheusRule"),
+    ("dashboard.json", "dashboard"),
+];
+
+/// The ConfigMap of the dashboard, to which a template adds the file. Grafana's sidecar looks for the label.
+const DASHBOARD: &str = r#"{"apiVersion": "v1", "kind": "ConfigMap",
+    "metadata": {"name": "rayfit-dashboard", "labels": {"grafana_dashboard": "1"}}}"#;
+
+fn read(file: &str) -> String {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("manifests/monitoring");
+    std::fs::read_to_string(folder.join(file)).unwrap()
 }
 
 fn template(files: &mut FileTree, kind: &str, condition: &str, parts: &[TemplatePart]) {

@@ -32,6 +32,12 @@ pub(in crate::cli) struct ControllerArgs {
     /// Maximum of requests to the API server at once, after a time without requests
     #[arg(long, value_name = "N", default_value_t = 400, value_parser = clap::value_parser!(u32).range(1..))]
     api_burst: u32,
+
+    /// Give RayClusters metrics of their own, at most N of them; 2000 if no number is given
+    ///
+    /// Clusters beyond the bound are counted by namespace, as all are without the flag.
+    #[arg(long, value_name = "N", num_args = 0..=1, require_equals = true, default_value_t = 0, default_missing_value = "2000", value_parser = clap::value_parser!(u32).range(..=10_000))]
+    cluster_metrics: u32,
 }
 
 impl ControllerArgs {
@@ -57,6 +63,7 @@ impl ControllerArgs {
             rate: self.api_rate,
             burst: self.api_burst,
             image: image.to_owned(),
+            cluster_metrics: self.cluster_metrics,
         }
     }
 }

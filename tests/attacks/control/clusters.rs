@@ -86,6 +86,7 @@ impl Controller {
             rate: 200,
             burst: 400,
             image: "rayfit".to_owned(),
+            cluster_metrics: 1,
         };
         let (stop, stopped) = watch::channel(false);
         let task = tokio::spawn(run(
@@ -117,15 +118,17 @@ impl Controller {
         self.metrics.watches.clone()
     }
 
-    /// The value of a metric.
+    /// The value of a metric: the sum of its series.
     pub fn metric(&self, name: &str) -> f64 {
         let text = self.metrics.text().unwrap();
-        let line = text
-            .lines()
-            .find_map(|line| line.strip_prefix(&format!("{name} ")));
-        line.unwrap_or_else(|| panic!("no {name} in {text}"))
-            .parse()
-            .unwrap()
+        assert!(text.contains(name), "no {name} in {text}");
+        let values = text.lines().filter_map(|line| {
+            let rest = line.strip_prefix(name)?;
+            let (_, value) = rest.rsplit_once(' ')?;
+            rest.starts_with(['{', ' '])
+                .then(|| value.parse::<f64>().unwrap())
+        });
+        values.fold(0.0, |sum, value| sum + value)
     }
 }
 

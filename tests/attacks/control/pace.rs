@@ -221,9 +221,13 @@ async fn a_cluster_that_is_suspended_wants_nothing_any_more() {
     cluster.is_scaled().await;
     let wants = || controller.metric("rayfit_pending_demand").to_string();
     soon("its demand is counted", || wants() == "2").await;
+    let series = r#"rayfit_pending_demand{namespace="team-a",ray_io_cluster="ray"} 2.0"#;
+    let page = || controller.metrics.text().unwrap();
+    assert!(page().contains(series), "{}", page());
     let mut suspended = cluster.stored().unwrap();
     suspended["spec"]["suspend"] = json!(true);
     api.put(&path("team-a"), suspended);
     soon("it is not any more", || wants() == "0").await;
+    assert!(!page().contains("ray_io_cluster"), "{}", page());
     controller.stop().await;
 }

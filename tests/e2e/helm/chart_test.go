@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"reflect"
 	"regexp"
 	"strings"
 	"sync"
@@ -164,6 +165,47 @@ func TestValuesWithoutAFlagReachThePods(t *testing.T) {
 	definition := made["CustomResourceDefinition <nil>/raypolicies.rayfit.dev"]
 	if kept := fmt.Sprint(definition.Get("metadata.annotations")); kept != "map[helm.sh/resource-policy:keep]" {
 		t.Errorf("the definition has annotations %s", kept)
+	}
+}
+
+// What Prometheus and Grafana take is what kustomize gives them.
+func TestMonitoringIsThatOfTheFolder(t *testing.T) {
+	const folder = "../../../manifests/monitoring/"
+	kinds := []string{"ServiceMonitor rayfit-system/rayfit", "PrometheusRule rayfit-system/rayfit", "ConfigMap rayfit-system/rayfit-dashboard"}
+	without := objects(t, template(t))
+	for _, identity := range kinds {
+		if without[identity] != nil {
+			t.Errorf("%s is there without being asked for", identity)
+		}
+	}
+	made := objects(t, template(t, "metrics.serviceMonitor.enabled=true", "metrics.serviceMonitor.interval=1m",
+		"metrics.serviceMonitor.additionalLabels.release=prometheus", "metrics.prometheusRule.enabled=true",
+		"metrics.dashboard.enabled=true", "commonLabels.team=ray"))
+	read := func(file string) string {
+		text, err := os.ReadFile(folder + file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	for at, file := range []string{"service-monitor.yaml", "prometheus-rule.yaml"} {
+		var want rig.Object
+		text := strings.Replace(read(file), "interval: 30s", "interval: 1m", 1)
+		if err := yaml.Unmarshal([]byte(text), &want); err != nil {
+			t.Fatal(err)
+		}
+		if got := made[kinds[at]]; !reflect.DeepEqual(got["spec"], want["spec"]) {
+			t.Errorf("%s is %v, want %v", kinds[at], got["spec"], want["spec"])
+		}
+	}
+	for path, want := range map[string]string{"release": "prometheus", "team": "ray"} {
+		if got := made[kinds[0]].Get("metadata.labels." + path); got != want {
+			t.Errorf("the label %s is %v", path, got)
+		}
+	}
+	data, _ := made[kinds[2]]["data"].(map[string]any)
+	if data["dashboard.json"] != read("dashboard.json") {
+		t.Errorf("the dashboard is %v", data["dashboard.json"])
 	}
 }
 

@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"rayfit.dev/rayfit/tests/lab"
+	"rayfit.dev/rayfit/tests/lab/labtest"
 	"rayfit.dev/rayfit/tests/playgcs"
 	"rayfit.dev/rayfit/tests/rig"
 	"rayfit.dev/rayfit/tests/scaling"
@@ -46,7 +48,8 @@ func TestClustersThatBreathe(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	controller, w := lookAfter(t, written, "")
+	const own = 10
+	controller, w := lookAfter(t, written, "", fmt.Sprintf("--cluster-metrics=%d", own))
 	if full() {
 		// For what is measured to be what goes on, and not how it begins.
 		breathe(t, written, period)
@@ -79,11 +82,45 @@ func TestClustersThatBreathe(t *testing.T) {
 		}
 		return nil
 	})
+	labtest.Eventually(t, scaling.Patience, "metrics tell of it", func() error {
+		metrics, err := controller.Metrics(t.Context())
+		if err != nil {
+			return err
+		}
+		return shown(metrics, clusters, own)
+	})
 	for _, c := range written.Clusters {
 		if made := w.Made(c, "cpu"); made != workers {
 			t.Errorf("%s has had %d workers instead of %d", c.Name, made, workers)
 		}
 	}
+}
+
+// shown is nil when metrics tell of clusters whose pods have grown and shrunk, of which some have
+// series of their own; the others share one of each metric.
+func shown(metrics rig.Metrics, clusters, own int) error {
+	for name, least := range map[string]float64{
+		"rayfit_scaled_clusters": 1, `rayfit_workers{state="running"}`: 2, `rayfit_resizes_total{outcome="done"}`: 2,
+		"rayfit_saved_in_place_cpu_seconds_total": 1, "rayfit_saved_in_place_memory_byte_seconds_total": 0,
+	} {
+		name, label, _ := strings.Cut(strings.TrimSuffix(name, "}"), "{")
+		single, shared := 0, 0.0
+		for series, value := range metrics {
+			switch found, labels, _ := strings.Cut(series, "{"); {
+			case found != name || !strings.Contains(labels, label):
+			case strings.Contains(labels, `ray_io_cluster="`):
+				if single++; value < least {
+					return fmt.Errorf("%s is %g", series, value)
+				}
+			default:
+				shared += value
+			}
+		}
+		if single != own || shared < least*float64(clusters-own) {
+			return fmt.Errorf("%s: %d clusters have series of their own, not %d, and the others sum up to %g", name, single, own, shared)
+		}
+	}
+	return nil
 }
 
 // breathe gives each cluster a burst that its pods can serve by growing, one cluster after

@@ -5,16 +5,18 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
+use rayfit::dns_name::Key;
 use rayfit::object_audit::AuditTally;
 use rayfit::policy::resource::RuleCount;
 use rayfit::rule_id::RuleId;
 use rayfit::telemetry::Metrics;
+use rayfit::telemetry::clusters::ClusterFigures;
 use serde_json::Value;
 
 /// Labels by metric.
 pub type Series = BTreeMap<String, BTreeSet<String>>;
 
-/// Every `PromQL` expression of `manifests/monitoring`.
+/// Every `PromQL` expression, and every query for a variable, of `manifests/monitoring`.
 pub fn expressions() -> Vec<String> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("manifests/monitoring");
     let read = |file: &str| std::fs::read_to_string(folder.join(file)).unwrap();
@@ -31,7 +33,9 @@ fn collect(value: &Value, found: &mut Vec<String>) {
     match value {
         Value::Array(items) => items.iter().for_each(|item| collect(item, found)),
         Value::Object(map) => {
-            found.extend(map.get("expr").and_then(Value::as_str).map(str::to_owned));
+            // A variable of the dashboard has a query.
+            let expression = map.get("expr").or_else(|| map.get("query"));
+            found.extend(expression.and_then(Value::as_str).map(str::to_owned));
             map.values().for_each(|item| collect(item, found));
         }
         _ => {}
@@ -63,6 +67,14 @@ fn label(pair: &str) -> Option<String> {
 pub fn counted() -> String {
     let metrics = Metrics::new(std::sync::Arc::default());
     metrics.scaling.clusters("central", 1);
+    let clusters = &metrics.scaling.by_cluster;
+    clusters.show_each(1);
+    let figures = ClusterFigures {
+        workers: [("cpu".to_owned(), [1, 0])].into(),
+        ..ClusterFigures::default()
+    };
+    let key = Key::new("ray", "demo").unwrap();
+    clusters.decided(&key, "uid", figures, std::time::Instant::now());
     let rules = [(RuleId(105), RuleCount::default())];
     metrics.audit.set(&AuditTally {
         rules: rules.into(),

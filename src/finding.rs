@@ -1,6 +1,8 @@
 //! A rule's report, as data. Rendering happens in [`crate::report`] and in the admission response,
 //! never here.
 
+use serde_json::Value;
+
 use crate::path::FieldPath;
 use crate::policy::{DecidedBy, Mode};
 use crate::quantity::Quantity;
@@ -25,6 +27,9 @@ pub struct Finding {
     pub why: String,
     /// The remedy, an imperative sentence.
     pub fix: String,
+    /// The value that the place is to have, or null if it is to be taken away, where that alone mends it: the first
+    /// of the ways that `fix` names.
+    pub mend: Option<Value>,
     /// The policy or flag that decided its mode, after policies were applied and if it was not the
     /// rule itself.
     pub decided: Option<DecidedBy>,

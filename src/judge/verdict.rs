@@ -86,6 +86,7 @@ mod tests {
             why: String::new(),
             fix: String::new(),
             amount: None,
+            mend: None,
             decided: None,
         }
     }

@@ -199,6 +199,7 @@ mod tests {
             why: "Ray stops.".to_owned(),
             fix: "Write 2.60.0.".to_owned(),
             amount: None,
+            mend: None,
             decided: None,
         }
     }

@@ -35,6 +35,7 @@ fn finding(mode: Mode, path: FieldPath) -> Finding {
             .to_owned(),
         fix: "Write 0, or more.".to_owned(),
         amount: None,
+        mend: None,
         decided: None,
     }
 }

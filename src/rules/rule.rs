@@ -1,5 +1,7 @@
 //! The description of a rule, and the findings of rules.
 
+use serde_json::Value;
+
 use super::cel::Cel;
 use super::subject::Subject;
 use crate::finding::Finding;
@@ -62,6 +64,7 @@ impl Rule {
             problem: problem.into(),
             why: self.why.to_owned(),
             fix: fix.into(),
+            mend: None,
             decided: None,
         }
     }
@@ -80,6 +83,19 @@ impl Finding {
     pub fn amounting(mut self, of: &'static str, amount: Quantity) -> Self {
         self.amount = Some((of, amount));
         self
+    }
+
+    /// Adds the value by which the place is mended.
+    #[must_use]
+    pub fn mended_by(mut self, value: impl Into<Value>) -> Self {
+        self.mend = Some(value.into());
+        self
+    }
+
+    /// Says that it is mended where the place is taken away.
+    #[must_use]
+    pub fn mended_by_removal(self) -> Self {
+        self.mended_by(Value::Null)
     }
 
     /// Sets another mode than the rule's own.

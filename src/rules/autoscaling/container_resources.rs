@@ -75,12 +75,14 @@ pub(super) fn report_above_limits(
         if !matches!(amounts, (Ok(request), Ok(limit)) if request > limit) {
             continue;
         }
+        let mend = limit.clone();
         let (request, limit) = (plain(request), plain(limit));
         let path = path.clone().key("requests").key(resource.clone());
         let problem = format!("{request} is above the limit, {limit}");
         let fix = format!("Write {resource}: {limit} here, or raise the limit to {request}.");
         let finding = rule.finding(path, problem, fix);
-        findings.push(finding.valued(format!("request {request} > limit {limit}")));
+        let finding = finding.valued(format!("request {request} > limit {limit}"));
+        findings.push(finding.mended_by(mend));
     }
 }
 

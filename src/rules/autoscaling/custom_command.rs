@@ -43,6 +43,6 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
                  ray."
             ),
         );
-        findings.push(finding.valued(shown(value)));
+        findings.push(finding.valued(shown(value)).mended_by_removal());
     }
 }

@@ -86,7 +86,12 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
             format!("{shown} differs from the limits: {present}"),
             fix,
         );
-        findings.push(finding.valued(format!("num-gpus {shown}, limits {count}")));
+        let finding = finding.valued(format!("num-gpus {shown}, limits {count}"));
+        findings.push(if is_sliced {
+            finding.mended_by(count.to_string())
+        } else {
+            finding.mended_by_removal()
+        });
     }
 }
 

@@ -52,7 +52,7 @@ fn finding(group: &Group<'_>) -> Option<Finding> {
             "Remove the hook: Ray ends by itself when its pod is deleted.",
         );
         let why = "Work that had the time to end is lost, although Ray would let it end.";
-        return Some(finding.because(why));
+        return Some(finding.because(why).mended_by_removal());
     }
     // `ray start --block` drains on SIGTERM and then ends its processes one by one (Ray,
     // `_drain_node_before_shutdown`); the kubelet kills what still runs when the grace period is over.

@@ -32,7 +32,7 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
                 "Remove suspend; to have no workers in the group, write 0 for replicas, \
                  minReplicas and maxReplicas.",
             );
-            findings.push(finding.valued("true"));
+            findings.push(finding.valued("true").mended_by_removal());
         }
     }
 }

@@ -64,10 +64,16 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
         let fix = "Write num-cpus: \"0\" in the head group's rayStartParams.";
         (path, param, fix)
     };
-    findings.push(match cpus.map(shown) {
+    let finding = match cpus.map(shown) {
         Some(cpus) => RULE
             .finding(path, format!("{cpus} lets tasks run on the head"), fix)
             .valued(cpus),
         None => RULE.finding(path, "is absent, so tasks run on the head too", fix),
+    };
+    let has_map = head.resources().is_some() || head.start_params.is_some();
+    findings.push(if has_map {
+        finding.mended_by("0")
+    } else {
+        finding
     });
 }

@@ -1,5 +1,7 @@
 //! RF201: replica counts that contradict each other or are negative.
 
+use serde_json::Value;
+
 use crate::quantity::Quantity;
 use crate::rules::{Cel, Check, Each, Finding, Mode, OwnMode, Rule, RuleId, RulePage, Subject};
 
@@ -58,7 +60,8 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
                 format!("{count} is {negative} {what}"),
                 format!("Write {key}: {least} or more."),
             );
-            findings.push(finding.valued(count.to_string()).because(why));
+            let finding = finding.valued(count.to_string()).because(why);
+            findings.push(finding.mended_by(least));
         }
         // Negative numbers have been reported already.
         let count = |key| group.integer(key).filter(|count| *count >= 0);
@@ -73,14 +76,16 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
                 format!("Lower minReplicas to {max} or raise maxReplicas to {min}."),
             );
             let finding = finding.amounting("excess", Quantity::from_units(min - max));
-            findings.push(finding.valued(format!("min {min} > max {max}")));
+            let finding = finding.valued(format!("min {min} > max {max}"));
+            findings.push(finding.mended_by(max));
         }
         if let Some(replicas) = count("replicas").filter(|replicas| *replicas > max) {
-            let lower = if autoscaling {
+            let (lower, mend) = if autoscaling {
                 // The scaler writes replicas; lowering it by hand works against the scaler (RF305).
-                "Leave out replicas, which the autoscaler writes,".to_owned()
+                let lower = "Leave out replicas, which the autoscaler writes,";
+                (lower.to_owned(), Value::Null)
             } else {
-                format!("Lower replicas to {max}")
+                (format!("Lower replicas to {max}"), max.into())
             };
             let finding = RULE.finding(
                 group.path().key("replicas"),
@@ -90,7 +95,8 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
             // A scaler that takes workers away one by one does not add to it.
             let finding = finding.amounting("excess", Quantity::from_units(replicas - max));
             let finding = finding.valued(format!("replicas {replicas} > max {max}"));
-            findings.push(finding.because(CLAMPED).in_mode(Mode::Warn));
+            let finding = finding.because(CLAMPED).in_mode(Mode::Warn);
+            findings.push(finding.mended_by(mend));
         }
     }
 }

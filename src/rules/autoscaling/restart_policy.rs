@@ -53,6 +53,7 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
             let fix = "Write restartPolicy: Never, or remove it.";
             RULE.finding(path, format!("{policy} {problem}"), fix)
                 .valued(policy.clone())
+                .mended_by("Never")
         };
         if is_v2 {
             findings.push(finding("is not allowed with autoscalerOptions.version: v2"));

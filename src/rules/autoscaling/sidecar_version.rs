@@ -60,7 +60,8 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
         "Remove autoscalerOptions.image; KubeRay then takes the head's image, also after an \
          upgrade.",
     );
-    findings.push(finding.valued(format!("{sidecar} != head {head}")));
+    let finding = finding.valued(format!("{sidecar} != head {head}"));
+    findings.push(finding.mended_by_removal());
 }
 
 /// The Ray version that the tag names. The tag of any other image (`mycorp/trainer:1.4`) is a

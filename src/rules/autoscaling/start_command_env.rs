@@ -34,12 +34,14 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
         let Some(entry) = entry.filter(|entry| text_at(entry, "name") == Some(ENV)) else {
             continue;
         };
-        let finding = RULE.finding(
-            cluster.option_path("env").item(index, ENV),
-            "is a variable that KubeRay sets itself",
-            "Remove it; to start the autoscaler in another way, write command and args in \
+        let finding = RULE
+            .finding(
+                cluster.option_path("env").item(index, ENV),
+                "is a variable that KubeRay sets itself",
+                "Remove it; to start the autoscaler in another way, write command and args in \
              autoscalerOptions.",
-        );
+            )
+            .mended_by_removal();
         findings.push(match text_at(entry, "value") {
             Some(value) => finding.valued(shown_text(value)),
             None => finding,

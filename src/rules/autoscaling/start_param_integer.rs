@@ -94,7 +94,8 @@ fn check_param(group: &Group<'_>, param: &'static str, by_autoscaler: bool) -> O
         None => format!("{} is not a whole number", shown(value)),
     };
     let text = value.as_str().map(str::trim);
-    let fix = match text.map_or_else(|| Quantity::from_json(value), Quantity::parse) {
+    let amount = text.map_or_else(|| Quantity::from_json(value), Quantity::parse);
+    let fix = match amount {
         Ok(meant) if meant.is_negative() => format!("Write {param}: \"0\" or more, or remove it."),
         Ok(meant) => format!("Write {param}: \"{}\".", meant.ceil_units()),
         Err(_) => {
@@ -111,5 +112,9 @@ fn check_param(group: &Group<'_>, param: &'static str, by_autoscaler: bool) -> O
     };
     let finding = RULE.finding(group.start_param_path(param), problem, fix);
     let why = if by_autoscaler { AUTOSCALER } else { RULE.why };
-    Some(finding.because(why).valued(shown(value)))
+    let finding = finding.because(why).valued(shown(value));
+    Some(match amount {
+        Ok(meant) => finding.mended_by(meant.max(Quantity::ZERO).ceil_units().to_string()),
+        Err(_) => finding,
+    })
 }

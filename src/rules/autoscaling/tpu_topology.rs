@@ -66,5 +66,5 @@ fn wrong_hosts(group: &Group<'_>) -> Option<Finding> {
     let why =
         "A slice with missing hosts never starts to compute, and hosts too many get no node in it.";
     let finding = finding.because(why).in_mode(Mode::Warn);
-    Some(finding.valued(hosts.to_string()))
+    Some(finding.valued(hosts.to_string()).mended_by(expected))
 }

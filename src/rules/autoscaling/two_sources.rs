@@ -66,7 +66,13 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
                 ),
                 format!("Remove {param} from rayStartParams{fix}."),
             );
-            findings.push(finding.valued(shown(value)));
+            let finding = finding.valued(shown(value));
+            // Elsewhere the value has to go to another place, too.
+            findings.push(if resources.contains_key(resource) {
+                finding.mended_by_removal()
+            } else {
+                finding
+            });
         }
     }
 }

@@ -65,5 +65,10 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     };
     let problem = format!("is set together with autoscalerOptions.version, which is {version}");
     let finding = RULE.finding(path, problem, fix);
-    findings.push(finding.valued(format!("env {env}, version {version}")));
+    let finding = finding.valued(format!("env {env}, version {version}"));
+    findings.push(if is_same {
+        finding.mended_by_removal()
+    } else {
+        finding
+    });
 }

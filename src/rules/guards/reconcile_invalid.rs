@@ -55,6 +55,7 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
                 "has no effect on a RayCronJob",
                 "Remove it. A RayPolicy can set the mode of the clusters of the job.",
             )
+            .mended_by_removal()
             .in_mode(Mode::Warn)
             .because(
                 "KubeRay passes the annotations of a RayCronJob neither to its jobs nor to their \

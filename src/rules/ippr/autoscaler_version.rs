@@ -44,7 +44,8 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
         let problem = "\"v1\" cannot resize pods in place";
         findings.push(
             RULE.finding(path, problem, "Write version: v2.")
-                .valued("\"v1\""),
+                .valued("\"v1\"")
+                .mended_by("v2"),
         );
     }
     let Some((head, container)) = cluster

@@ -83,5 +83,7 @@ pub(super) fn fixed_size(
          ray.io/ippr annotation.",
         group.title(),
     );
-    rule.finding(path, problem, fix).valued(shown(value))
+    rule.finding(path, problem, fix)
+        .valued(shown(value))
+        .mended_by_removal()
 }

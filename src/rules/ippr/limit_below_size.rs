@@ -64,7 +64,8 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
                     resource.title()
                 ),
             );
-            findings.push(finding.valued(format!("resize limit {limit} < size {size}")));
+            let finding = finding.valued(format!("resize limit {limit} < size {size}"));
+            findings.push(finding.mended_by(text));
         }
     }
 }

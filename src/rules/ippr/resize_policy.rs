@@ -97,7 +97,7 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
                 } else {
                     continue;
                 };
-                findings.push(finding.valued(shown(restart)));
+                findings.push(finding.valued(shown(restart)).mended_by("NotRequired"));
             }
         }
     }

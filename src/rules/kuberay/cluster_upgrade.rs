@@ -31,10 +31,11 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
         let problem = format!("{} is neither Recreate nor None", shown_text(strategy));
         findings.push(RULE.finding(path, problem, "Write Recreate or None."));
     } else if subject.object.kind != Kind::RayCluster || is_made {
-        findings.push(RULE.finding(
+        let finding = RULE.finding(
             path,
             "is not allowed for a cluster that KubeRay makes of another object",
             "Remove it; a RayService has an upgradeStrategy of its own in its spec.",
-        ));
+        );
+        findings.push(finding.mended_by_removal());
     }
 }

@@ -32,7 +32,8 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     if of_redis.is_some_and(|options| object_at(options, "storage").is_some()) {
         let path = subject.object.cluster_path();
         let path = path.key("gcsFaultToleranceOptions").key("storage");
-        findings.push(RULE.finding(path, "is for the backend rocksdb", "Remove it."));
+        let finding = RULE.finding(path, "is for the backend rocksdb", "Remove it.");
+        findings.push(finding.mended_by_removal());
     }
     let mut report = |path: FieldPath, problem: &str, field: &str| {
         let fix = format!("Remove it, and write gcsFaultToleranceOptions.{field} instead.");

@@ -36,7 +36,8 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
             let problem = format!("{seconds} seconds is too long: {allowance}");
             let finding = RULE.finding(path, problem, format!("Write {most} or less."));
             let finding = finding.amounting("seconds", Quantity::from_units(seconds));
-            findings.push(finding.valued(seconds.to_string()));
+            let finding = finding.valued(seconds.to_string());
+            findings.push(finding.mended_by(limit.most));
         }
     }
 }

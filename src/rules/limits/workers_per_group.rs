@@ -42,6 +42,7 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
         let fix = format!("Write {key}: {most} or less.");
         let finding = RULE.finding(group.path().key(key), problem, fix);
         let amount = count.map_or(UNLIMITED, Quantity::from_units);
-        findings.push(finding.amounting("workers", amount).valued(shown));
+        let finding = finding.amounting("workers", amount).valued(shown);
+        findings.push(finding.mended_by(most));
     }
 }

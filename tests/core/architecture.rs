@@ -276,14 +276,14 @@ fn lines_of_code(text: &str) -> usize {
 /// tests. Lower a number where code goes; to raise one takes a reason that the commit gives.
 const BUDGETS: [(&str, usize); 9] = [
     ("plan", 11_178),
-    ("simulate", 9_027),
-    ("rules", 6_011),
+    ("simulate", 9_111),
+    ("rules", 6_068),
     ("reconcile", 3_984),
     ("controller", 3_645),
-    ("cli", 3_431),
+    ("cli", 3_585),
     ("snapshot", 2_543),
     ("manifests", 1_484),
-    ("", 20_461),
+    ("", 21_121),
 ];
 
 #[test]

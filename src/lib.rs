@@ -17,6 +17,7 @@
 //! - [`judge`]: the one function that checks an object, and combines its findings into a verdict
 //! - [`yaml`]: manifests as kubectl reads them, with the position of every value
 //! - [`objects`]: the Ray objects in a document, and how admission stores one
+//! - [`fix`]: the text of manifests with findings mended
 //! - [`report`]: findings and the catalogue as people and programs read them
 //! - [`object_audit`]: stored objects, checked as if they were created now, and counted
 //! - [`manifests`]: the manifests that install Rayfit
@@ -69,6 +70,7 @@ pub mod facts;
 pub mod fair_queue;
 pub mod fair_semaphore;
 pub mod finding;
+pub mod fix;
 pub mod flow_control;
 pub mod gcs;
 pub mod hash;

@@ -74,7 +74,7 @@ impl DefaultCommand {
                 defaulted(&original, &settings).with_context(|| name.clone())?;
             if self.diff {
                 out.push_str(&diff::render(
-                    &name,
+                    [&name, &format!("{name} (as stored)")],
                     &write(&original),
                     &write(&result),
                     &applied,

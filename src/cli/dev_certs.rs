@@ -1,14 +1,13 @@
 //! `rayfit dev-certs`: an authority and a serving certificate for development.
 
-use std::fs::{self, OpenOptions};
-use std::io::{ErrorKind, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
-use std::path::{Path, PathBuf};
+use std::fs;
+use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
 use anyhow::Context as _;
 
 use super::Outcome;
+use super::shared::replaced_file::{replace, write_beside};
 use crate::certs::issue;
 use crate::manifests::names;
 
@@ -52,37 +51,8 @@ impl DevCertsCommand {
         write_beside(&path("tls.key"), &leaf.key.0, 0o600)?;
         // Nothing is replaced before all is written, and no key comes before its certificate.
         for name in ["ca.crt", "tls.crt", "tls.key"] {
-            // A server that reads at the same time must never see half a file.
-            let path = path(name);
-            fs::rename(beside(&path), &path)
-                .with_context(|| format!("cannot write {}", path.display()))?;
+            replace(&path(name))?;
         }
         Ok(Outcome::Clean)
     }
-}
-
-/// Writes the file that is to replace the one at `path`, with this mode.
-fn write_beside(path: &Path, text: &str, mode: u32) -> anyhow::Result<()> {
-    let beside = beside(path);
-    let context = || format!("cannot write {}", beside.display());
-    match fs::remove_file(&beside) {
-        Err(error) if error.kind() != ErrorKind::NotFound => {
-            return Err(error).with_context(context);
-        }
-        _ => {}
-    }
-    // A file that is there already would keep its mode.
-    let mut file = OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .mode(mode)
-        .open(&beside)
-        .with_context(context)?;
-    file.write_all(text.as_bytes()).with_context(context)
-}
-
-fn beside(path: &Path) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(".new");
-    name.into()
 }

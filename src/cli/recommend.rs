@@ -14,6 +14,7 @@ use super::shared::workload::{self, WorldArgs};
 use crate::plan::Strategy;
 use crate::ray::RayObject;
 use crate::report::json::pretty;
+use crate::simulate::price::Price;
 use crate::simulate::recommend::bounds::{Bounds, SearchField};
 use crate::simulate::recommend::recommendation::Recommendation;
 use crate::simulate::recommend::search::{MOST_SIMULATIONS, Search};
@@ -36,6 +37,7 @@ use crate::simulate::vary::{VariedField, only_rayfit};
     rayfit recommend trace.jsonl --cluster ray.yaml --within maxReplicas=1..20 --within podCpus=today\n  \
     rayfit recommend trace.jsonl --cluster ray.yaml --strategy rayfit --seeds 5   # how much is chance\n  \
     rayfit recommend trace.jsonl --cluster ray.yaml --choose 3 -o patch > patch.yaml\n  \
+    rayfit recommend trace.jsonl --cluster ray.yaml --price cpu-hour=0.04,gib-hour=0.005,gpu-hour=2\n  \
     rayfit recommend ray/demo --for 2h                                    # a live cluster, recorded first")]
 pub(super) struct RecommendCommand {
     /// The workload: a trace in JSON lines, or another form that `rayfit trace` reads; - for standard
@@ -78,6 +80,10 @@ pub(super) struct RecommendCommand {
     /// The CPU-hours that a GPU-hour counts for in the cost
     #[arg(long, value_name = "HOURS", default_value_t = 20.0, value_parser = hours)]
     gpu_weight: f64,
+
+    /// The prices of hours of worker pods, of which what is not named costs nothing: the choices are shown in money as well
+    #[arg(long, value_name = "cpu-hour=AMOUNT,gib-hour=AMOUNT,gpu-hour=AMOUNT")]
+    price: Option<Price>,
 
     /// Take this choice, and print its patch [default: one that is better than today, or the knee]
     #[arg(long, value_name = "CHOICE")]
@@ -135,6 +141,7 @@ impl RecommendCommand {
             search: &search,
             searched: &searched,
             recommendation: &recommendation,
+            price: self.price,
             is_wanted: self.max_wait.is_some() || self.max_cost.is_some(),
         };
         let text = match (self.output, self.chosen(&recommendation)?) {

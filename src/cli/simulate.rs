@@ -12,6 +12,7 @@ use super::shared::progress::Progress;
 use super::shared::workload::{self, WorldArgs};
 use crate::plan::Strategy;
 use crate::report::json::pretty;
+use crate::simulate::price::Price;
 use crate::simulate::report::page;
 use crate::simulate::report::table::{headline, legend, table};
 use crate::simulate::study::{MOST_SIMULATIONS, Study, StudyRow};
@@ -29,6 +30,7 @@ use crate::simulate::vary::Variation;
     rayfit simulate trace.jsonl --cluster ray.yaml --vary idleTimeoutSeconds=10,60,300\n  \
     rayfit simulate trace.jsonl --cluster ray.yaml --strategy rayfit --vary keepSmallSeconds=0,120,900\n  \
     rayfit simulate trace.jsonl --cluster ray.yaml --nodes pools.yaml --strategy rayfit\n  \
+    rayfit simulate trace.jsonl --cluster ray.yaml --price cpu-hour=0.04,gib-hour=0.005,gpu-hour=2\n  \
     rayfit simulate trace.jsonl --cluster ray.yaml -o html > simulation.html\n  \
     rayfit simulate trace.jsonl --cluster ray.yaml -o json > simulation.json")]
 pub(super) struct SimulateCommand {
@@ -51,6 +53,10 @@ pub(super) struct SimulateCommand {
     /// of one worker group
     #[arg(long, value_name = "[GROUP/]FIELD=VALUE,...")]
     vary: Vec<Variation>,
+
+    /// The prices of hours of worker pods, of which what is not named costs nothing: the results are shown in money as well
+    #[arg(long, value_name = "cpu-hour=AMOUNT,gib-hour=AMOUNT,gpu-hour=AMOUNT")]
+    price: Option<Price>,
 
     /// The output format
     #[arg(short, long, value_enum, default_value_t, value_name = "FORMAT")]
@@ -82,7 +88,7 @@ impl SimulateCommand {
             }
             ReportFormat::Json => pretty(&json!({
                 "apiVersion": "rayfit.dev/v1alpha1", "kind": "Simulation",
-                "trace": study.trace.name, "jobs": study.trace.jobs.len(), "rows": written(&rows),
+                "trace": study.trace.name, "jobs": study.trace.jobs.len(), "rows": written(&study, &rows),
             })),
             ReportFormat::Html => page::html(&study, &rows),
         };
@@ -99,12 +105,13 @@ impl SimulateCommand {
             trace: workload::trace(&self.trace)?,
             strategies: self.strategy.clone(),
             variations: self.vary.clone(),
+            price: self.price,
         })
     }
 }
 
 /// The simulations for programs, each with how much more it took than the first one.
-fn written(rows: &[StudyRow]) -> Vec<Value> {
+fn written(study: &Study, rows: &[StudyRow]) -> Vec<Value> {
     let to_first = |row: &StudyRow, first: &StudyRow| {
         let (result, first) = (&row.result, &first.result);
         json!({
@@ -118,6 +125,11 @@ fn written(rows: &[StudyRow]) -> Vec<Value> {
     let row = |row: &StudyRow| {
         let mut written = json!(row);
         written["toFirst"] = json!(rows.first().map(|first| to_first(row, first)));
+        if let (Some(price), Some(first)) = (study.price, rows.first()) {
+            let money = price.of(&row.result);
+            written["price"] = json!(money);
+            written["toFirst"]["price"] = json!(money - price.of(&first.result));
+        }
         written
     };
     rows.iter().map(row).collect()

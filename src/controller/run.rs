@@ -54,7 +54,9 @@ pub async fn run(
     supervisor: Supervisor,
     stop: watch::Receiver<bool>,
 ) {
-    metrics.by_cluster.show_each(options.cluster_metrics as usize);
+    metrics
+        .by_cluster
+        .show_each(options.cluster_metrics as usize);
     let client = api.client;
     let (tell, changes) = mpsc::unbounded_channel();
     let observed = Observed::new(tell);

@@ -11,7 +11,7 @@
 //! - [`scaler`]: the reconciler in this world; [`sending`] has the calls of its rounds
 //! - [`observed`]: what it observes
 //! - [`run`]: one simulation from beginning to end
-//! - [`result`]: its result
+//! - [`result`], [`price`]: its result, and its price
 //! - [`pools`], [`vary`], [`study`]: what users set: node pools, the fields that are varied, and all
 //!   simulations that follow from them
 //! - [`recommend`]: a search for settings that suit a workload better
@@ -22,6 +22,7 @@
 pub mod moment;
 pub mod observed;
 pub mod pools;
+pub mod price;
 pub mod ray;
 pub mod recommend;
 pub mod report;

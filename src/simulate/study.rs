@@ -5,6 +5,7 @@ use serde_json::Value;
 
 use crate::plan::Strategy;
 use crate::reconcile::RoundSettings;
+use crate::simulate::price::Price;
 use crate::simulate::result::SimulationResult;
 use crate::simulate::run::{SimulationError, run};
 use crate::simulate::settings::WorldSettings;
@@ -29,6 +30,8 @@ pub struct Study {
     pub strategies: Vec<Strategy>,
     /// The fields to vary; each combination is tried.
     pub variations: Vec<Variation>,
+    /// The prices by which the results are shown in money as well.
+    pub price: Option<Price>,
 }
 
 /// One simulation of a study.

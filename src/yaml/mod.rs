@@ -6,10 +6,12 @@
 //! differs on purpose: JSON's escapes are understood everywhere.
 //!
 //! Hostile input is bounded: size, nesting, what aliases may expand to. Reading order: `scalar`,
-//! `strict`, `tree`, `value`, `indented`, `place`, `write`.
+//! `strict`, `tree`, `value`, `indented`, `place`, `write`, `lines`, `edit`.
 
+mod edit;
 mod fault;
 mod indented;
+mod lines;
 mod place;
 mod position;
 mod scalar;
@@ -18,6 +20,7 @@ mod tree;
 mod value;
 mod write;
 
+pub use edit::{EditRefusal, TextEdit};
 pub use fault::{MAX_BYTES, YamlFault};
 pub use place::YamlPlace;
 pub use position::{Position, Span};
@@ -43,6 +46,21 @@ impl Document {
     /// The place of the value at a JSON pointer, or of the nearest ancestor that is written.
     pub fn place(&self, pointer: &str) -> YamlPlace {
         place::find(&self.tree, pointer)
+    }
+
+    /// The change of `text`, of which this is a document, that gives the place at a JSON pointer a value that is no list
+    /// or mapping, or with `None` takes the place away.
+    ///
+    /// # Errors
+    ///
+    /// The place is written in a way that is not changed.
+    pub fn edit(
+        &self,
+        text: &str,
+        pointer: &str,
+        value: Option<&Value>,
+    ) -> Result<TextEdit, EditRefusal> {
+        edit::edit(&self.tree, text, pointer, value)
     }
 }
 

@@ -18,9 +18,7 @@ pub(super) fn find(tree: &Tree, pointer: &str) -> YamlPlace {
     let mut at = tree.first();
     let mut span = at.map(|root| shown(tree, root, None)).unwrap_or_default();
     for step in pointer.split('/').skip(1) {
-        // In the order of RFC 6901, so that "~01" becomes "~1" and not "/".
-        let key = step.replace("~1", "/").replace("~0", "~");
-        let Some((leading, value)) = at.and_then(|node| child(tree, node, &key)) else {
+        let Some((leading, value)) = at.and_then(|node| child(tree, node, &key(step))) else {
             return YamlPlace { span, exact: false };
         };
         at = tree::node(tree, value);
@@ -28,6 +26,12 @@ pub(super) fn find(tree: &Tree, pointer: &str) -> YamlPlace {
         span = at.map_or(span, |node| shown(tree, node, leading));
     }
     YamlPlace { span, exact: true }
+}
+
+/// The key that a step of a pointer names.
+pub(super) fn key(step: &str) -> String {
+    // In the order of RFC 6901, so that "~01" becomes "~1" and not "/".
+    step.replace("~1", "/").replace("~0", "~")
 }
 
 /// A scalar is shown itself; of a list or mapping the key that leads to it, or its beginning.

@@ -26,7 +26,16 @@ pub(super) enum NodeContent {
 #[derive(Debug)]
 pub(super) struct TreeNode {
     pub(super) span: Span,
+    /// A text below a `|` or `>`, which are not in the span.
+    pub(super) is_block: bool,
     pub(super) content: NodeContent,
+}
+
+impl TreeNode {
+    /// Its bytes; of a list or mapping in a block only where it begins.
+    pub(super) fn range(&self) -> Range<usize> {
+        self.span.start.offset..self.span.end.offset
+    }
 }
 
 /// A document as written: its nodes, the first of which is its root; none for a document without any.
@@ -184,7 +193,10 @@ impl Builder {
                 if span.start.line != span.end.line {
                     self.covered.push(span.start.offset..span.end.offset);
                 }
-                self.add(NodeContent::Scalar(scalar), span, anchor);
+                let id = self.add(NodeContent::Scalar(scalar), span, anchor);
+                if let Some(node) = self.tree.get_mut(id as usize) {
+                    node.is_block = matches!(style, ScalarStyle::Literal | ScalarStyle::Folded);
+                }
             }
             Event::SequenceStart(style, anchor, _) => {
                 self.open(NodeContent::Sequence(Vec::new()), (span, style), anchor);
@@ -193,8 +205,15 @@ impl Builder {
                 self.open(NodeContent::Mapping(Vec::new()), (span, style), anchor);
             }
             Event::SequenceEnd | Event::MappingEnd => {
-                self.open.pop();
+                let closed = self.open.pop();
                 let (depth, began) = &mut self.flow;
+                // Of a list or mapping in a block, only what lies in it says where it ends.
+                if *depth > 0
+                    && let Some((id, _)) = closed
+                    && let Some(node) = self.tree.get_mut(id as usize)
+                {
+                    node.span.end = span.end;
+                }
                 if *depth == 1 {
                     self.covered.push(*began..span.end.offset);
                 }
@@ -233,7 +252,11 @@ impl Builder {
     fn add(&mut self, content: NodeContent, span: Span, anchor: usize) -> TreeNodeId {
         // MAX_NODES is far below u32::MAX.
         let id = TreeNodeId::try_from(self.tree.len()).unwrap_or(TreeNodeId::MAX);
-        self.tree.push(TreeNode { span, content });
+        self.tree.push(TreeNode {
+            span,
+            is_block: false,
+            content,
+        });
         // The parser numbers anchors from 1.
         if anchor != 0 {
             self.anchors.insert(anchor, id);

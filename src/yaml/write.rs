@@ -115,7 +115,7 @@ fn block_header(text: &str) -> Option<&'static str> {
 }
 
 /// A text on one line: bare if nothing else can be read into it, else in quotes.
-fn word(text: &str) -> String {
+pub(super) fn word(text: &str) -> String {
     let first = text.strip_prefix('-').unwrap_or(text);
     let begins = first.starts_with(|c: char| c.is_ascii_alphanumeric() || "/_$(.".contains(c))
         || (text.starts_with("--") && !text.starts_with("---"));
@@ -140,7 +140,8 @@ fn is_printable(c: char) -> bool {
     !is_obeyed(c) && !matches!(c, '\u{feff}' | '\u{fffe}' | '\u{ffff}')
 }
 
-fn escaped(text: &str) -> String {
+/// A text in double quotes, which YAML and JSON read alike.
+pub(super) fn escaped(text: &str) -> String {
     let mut out = String::from("\"");
     for c in text.chars() {
         match c {

@@ -276,14 +276,14 @@ fn lines_of_code(text: &str) -> usize {
 /// tests. Lower a number where code goes; to raise one takes a reason that the commit gives.
 const BUDGETS: [(&str, usize); 9] = [
     ("plan", 11_488),
-    ("simulate", 9_028),
+    ("simulate", 9_112),
     ("rules", 6_209),
     ("reconcile", 3_990),
     ("controller", 3_672),
-    ("cli", 3_459),
+    ("cli", 3_613),
     ("snapshot", 2_543),
     ("manifests", 1_487),
-    ("", 21_033),
+    ("", 21_691),
 ];
 
 #[test]

@@ -11,6 +11,7 @@ mod defaults;
 mod detail;
 mod docs;
 mod faults;
+mod fix;
 mod fuzz;
 mod judge;
 mod kuberay;

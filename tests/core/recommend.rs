@@ -179,6 +179,7 @@ fn the_best_settings_are_recognised() {
         search: &search,
         searched: &searched,
         recommendation: &recommendation,
+        price: None,
         is_wanted: false,
     };
     assert!(

@@ -21,6 +21,7 @@ fn example(name: &str) -> String {
 fn study(vary: &[&str]) -> Study {
     let cluster = yaml::read(&example("good.yaml")).remove(0).unwrap();
     Study {
+        price: None,
         cluster: cluster.value,
         trace: trace::read(&example("trace.jsonl"), "trace").unwrap(),
         world: WorldSettings::default(),

@@ -114,6 +114,7 @@ impl Scene {
         let mut world = WorldSettings::default();
         world.set_pod_start(60.0);
         let study = Study {
+            price: None,
             cluster: (self.cluster)(),
             trace,
             world,

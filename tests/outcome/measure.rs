@@ -64,6 +64,7 @@ pub fn measure(
     let object = RayObject::parse(&cluster).unwrap();
     let scaled = policies.reconcile_for(&ReconcileSettings::default(), &object, &Facts::default());
     let mut study = Study {
+        price: None,
         reconciler: RoundSettings::of(&scaled),
         cluster,
         trace,

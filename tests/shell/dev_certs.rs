@@ -34,7 +34,7 @@ fn they_can_be_served_and_the_key_is_for_the_owner_only() {
 #[test]
 fn the_key_is_for_the_owner_only_whatever_was_there() {
     let folder = tempfile::tempdir().unwrap();
-    for stale in ["tls.new", "tls.key.new"] {
+    for stale in [".tls.crt.rayfit-new", ".tls.key.rayfit-new"] {
         let stale = folder.path().join(stale);
         std::fs::write(&stale, "stale").unwrap();
         let mode = std::fs::Permissions::from_mode(0o644);
@@ -48,5 +48,5 @@ fn the_key_is_for_the_owner_only_whatever_was_there() {
     assert!(done.success());
     let key = std::fs::metadata(folder.path().join("tls.key")).unwrap();
     assert_eq!(key.permissions().mode() & 0o777, 0o600);
-    assert!(!folder.path().join("tls.key.new").exists());
+    assert!(!folder.path().join(".tls.key.rayfit-new").exists());
 }

@@ -4,6 +4,7 @@
 
 mod admission;
 mod certs;
+mod check_fix;
 mod ci;
 mod cli;
 mod command;

@@ -221,3 +221,23 @@ fn mistakes_are_reported_with_what_to_write() {
         run.err
     );
 }
+
+#[test]
+fn choices_have_a_price_where_one_is_given() {
+    let run = recommend(&["--price=cpu-hour=0.5"]);
+    assert_eq!((run.code, run.err.as_str()), (0, ""));
+    let titles = run.out.lines().find(|line| line.starts_with("CHOICE"));
+    let titles: Vec<&str> = titles.unwrap().split("  ").map(str::trim).collect();
+    let at = |title: &str| titles.iter().position(|one| *one == title);
+    assert!(
+        at("CPU-HOURS") < at("PRICE") && at("COST TO TODAY") < at("PRICE TO TODAY"),
+        "{}",
+        run.out
+    );
+    assert!(at("PRICE").is_some(), "{}", run.out);
+    let found = recommend(&["--price=cpu-hour=0.5", "-o", "json"]).json();
+    let paid = found["today"]["result"]["cpuHours"]["paid"]
+        .as_f64()
+        .unwrap();
+    assert!((found["today"]["price"].as_f64().unwrap() - 0.5 * paid).abs() < 1e-9);
+}

@@ -207,3 +207,37 @@ fn files_without_required_objects_are_reported() {
     assert_eq!((run.code, run.out.as_str()), (2, ""));
     assert!(run.err.contains("<stdin>: line 2"), "{}", run.err);
 }
+
+/// Prices add columns, and change nothing else.
+#[test]
+fn hours_have_a_price_where_one_is_given() {
+    let price = "--price=cpu-hour=0.5,gib-hour=0.25";
+    let run = simulate(&["--strategy=rayfit", "--vary=maxReplicas=2,10", price]);
+    assert_eq!((run.code, run.err.as_str()), (0, ""));
+    for words in ["  PRICE  ", "  PRICE TO FIRST", "\nPRICE: of the hours"] {
+        assert!(run.out.contains(words), "{words}: {}", run.out);
+    }
+    let study = simulate(&[
+        "--strategy=rayfit",
+        "--vary=maxReplicas=2,10",
+        price,
+        "-o=json",
+    ])
+    .json();
+    let number = |pointer: &str| study.pointer(pointer).unwrap().as_f64().unwrap();
+    let money = 0.5 * number("/rows/1/result/cpuHours/paid")
+        + 0.25 * number("/rows/1/result/gibHours/paid");
+    assert!((number("/rows/1/price") - money).abs() < 1e-9, "{study}");
+    let more = number("/rows/1/price") - number("/rows/0/price");
+    assert!(
+        (number("/rows/1/toFirst/price") - more).abs() < 1e-9,
+        "{study}"
+    );
+    let run = simulate(&["--price=node-hour=1"]);
+    assert_eq!(run.code, 2);
+    assert!(
+        run.err.contains("write cpu-hour, gib-hour or gpu-hour"),
+        "{}",
+        run.err
+    );
+}

@@ -11,6 +11,7 @@ pub mod outcome;
 pub mod own_certificates;
 pub mod policies;
 pub mod progress;
+pub mod replaced_file;
 pub mod settings;
 pub mod source;
 pub mod workload;

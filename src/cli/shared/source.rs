@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::{self, Read};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
@@ -10,6 +11,7 @@ use anyhow::{anyhow, bail};
 use ignore::WalkBuilder;
 use ignore::overrides::{Override, OverrideBuilder};
 
+use super::replaced_file::{replace, write_beside};
 use crate::ray::Kind;
 use crate::yaml::MAX_BYTES;
 
@@ -66,6 +68,24 @@ impl InputSource {
             let line = 1 + lines.filter(|byte| **byte == b'\n').count();
             anyhow!("line {line}: this is not UTF-8 text, as manifests must be")
         })
+    }
+
+    /// Replaces the text of a file that `argument` stands for; standard input is none.
+    pub(in crate::cli) fn replace(&self, argument: &Path, text: &str) -> anyhow::Result<()> {
+        let (Self::File(path) | Self::Found(path)) = self else {
+            return Ok(());
+        };
+        let metadata = fs::symlink_metadata(path)?;
+        // The walk through a folder follows links to others, which nobody named.
+        let is_below = fs::canonicalize(path)?.starts_with(fs::canonicalize(argument)?);
+        if !metadata.is_file() || !is_below {
+            bail!("it is not changed, because a link leads to it: name the file itself");
+        }
+        if metadata.permissions().readonly() {
+            bail!("it is not changed, because it is read-only");
+        }
+        write_beside(path, text, metadata.permissions().mode())?;
+        replace(path)
     }
 
     /// Checks whether this is a file that a folder has beside its Ray objects: it names no kind of them.

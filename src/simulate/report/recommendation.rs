@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use super::table::{duration, strategy_name, to_first};
 use crate::report::counted;
 use crate::report::table::Table;
+use crate::simulate::price::Price;
 use crate::simulate::recommend::patch::{Change, written};
 use crate::simulate::recommend::recommendation::{Recommendation, Risk};
 use crate::simulate::recommend::search::{Search, SearchResult};
@@ -25,6 +26,8 @@ pub struct Report<'a> {
     pub searched: &'a SearchResult,
     /// The recommended choice.
     pub recommendation: &'a Recommendation,
+    /// The prices by which choices are shown in money as well.
+    pub price: Option<Price>,
     /// True if users have set a longest wait or a highest cost.
     pub is_wanted: bool,
 }
@@ -63,7 +66,10 @@ impl Report<'_> {
         if self.has_gpus() {
             titles.extend(["GPU-HOURS", "COST"]);
         }
-        titles.extend(["WAIT TO TODAY", "COST TO TODAY", "WORSE IN", "BY"]);
+        titles.extend(self.price.map(|_| "PRICE"));
+        titles.extend(["WAIT TO TODAY", "COST TO TODAY"]);
+        titles.extend(self.price.map(|_| "PRICE TO TODAY"));
+        titles.extend(["WORSE IN", "BY"]);
         if self.search.seeds > 1 {
             titles.push("BETTER ON");
         }
@@ -111,6 +117,8 @@ impl Report<'_> {
         if self.has_gpus() {
             cells.extend([result.gpu_hours.paid, trial.cost].map(|hours| format!("{hours:.2}")));
         }
+        let money = |trial: &Trial| Some(self.price?.of(&trial.result));
+        cells.extend(money(trial).map(|money| format!("{money:.2}")));
         if number == 0 {
             return cells;
         }
@@ -120,6 +128,13 @@ impl Report<'_> {
         cells.extend([
             format!("{:+.1} s", wait.mean - today.result.wait.mean),
             to_first(more, trial.cost, today.cost),
+        ]);
+        cells.extend(
+            money(trial)
+                .zip(money(today))
+                .map(|(money, today)| to_first(format!("{:+.2}", money - today), money, today)),
+        );
+        cells.extend([
             format!("{} of {}", risk.worse_parts, risk.parts),
             by.unwrap_or_default(),
         ]);
@@ -179,6 +194,9 @@ impl Report<'_> {
                 out,
                 "COST: CPU-hours, and each GPU-hour as {weight} of them."
             );
+        }
+        if self.price.is_some() {
+            out.push_str("PRICE: of the hours of worker pods, by --price; PRICE TO TODAY: what is saved is negative.\n");
         }
         out.push('\n');
         for sentence in self.conclusions() {
@@ -346,10 +364,14 @@ impl Report<'_> {
         if let Some(fields) = result.as_object_mut() {
             fields.remove("curve");
         }
-        json!({
+        let mut written = json!({
             "changes": trial.patch.changes, "cost": trial.cost, "result": result,
             "risk": Risk::of(self.searched, trial), "patch": written(&trial.patch.patch),
             "policyPatch": trial.patch.policy_patch(),
-        })
+        });
+        if let Some(price) = self.price {
+            written["price"] = json!(price.of(&trial.result));
+        }
+        written
     }
 }

@@ -27,6 +27,12 @@ const KILLED: (&str, &str) = (
      had too little.",
 );
 
+/// The title of the column for the price, and what it means.
+const PRICE: (&str, &str) = (
+    "PRICE",
+    "PRICE: of the hours of worker pods, by --price; PRICE TO FIRST: more or less than that of the first line.",
+);
+
 /// The title of the column for pods that the node autoscaler evicted, and what it means.
 const EVICTED: (&str, &str) = (
     "EVICTED",
@@ -57,6 +63,12 @@ pub fn table(study: &Study, rows: &[StudyRow]) -> Table {
     add("P99", &|result| format!("{:.1} s", result.wait.p99));
     add("MAKESPAN", &|result| duration(result.makespan));
     add_hours(&mut table, &results);
+    if let Some(price) = study.price {
+        let prices = results
+            .iter()
+            .map(|result| format!("{:.2}", price.of(result)));
+        table.column(PRICE.0, prices);
+    }
     let mut add = |title: &str, cell: &dyn Fn(&SimulationResult) -> String| {
         table.column(title, results.iter().map(|result| cell(result)));
     };
@@ -80,17 +92,21 @@ pub fn table(study: &Study, rows: &[StudyRow]) -> Table {
             let more = format!("{:+.1} s", result.wait.mean - base);
             to_first(more, result.wait.mean, base)
         });
-        let mut add_cost = |title, base: f64, paid: fn(&SimulationResult) -> f64| {
+        let mut add_cost = |title, base: f64, paid: &dyn Fn(&SimulationResult) -> f64| {
             add(title, &|result| {
                 let more = format!("{:+.2}", paid(result) - base);
                 to_first(more, paid(result), base)
             });
         };
         let base = first.cpu_hours.paid;
-        add_cost("COST TO FIRST", base, |result| result.cpu_hours.paid);
+        add_cost("COST TO FIRST", base, &|result| result.cpu_hours.paid);
         if has_gpus(&results) {
             let base = first.gpu_hours.paid;
-            add_cost("GPU TO FIRST", base, |result| result.gpu_hours.paid);
+            add_cost("GPU TO FIRST", base, &|result| result.gpu_hours.paid);
+        }
+        if let Some(price) = study.price {
+            let base = price.of(first);
+            add_cost("PRICE TO FIRST", base, &|result| price.of(result));
         }
     }
     table
@@ -126,7 +142,9 @@ fn has_gpus(results: &[&SimulationResult]) -> bool {
 pub fn legend(study: &Study) -> Vec<&'static str> {
     let killed = has_memory(&study.trace).then_some(KILLED.1);
     let evicted = consolidates(study).then_some(EVICTED.1);
-    LEGEND.into_iter().chain(evicted).chain(killed).collect()
+    let price = study.price.map(|_| PRICE.1);
+    let further = evicted.into_iter().chain(killed).chain(price);
+    LEGEND.into_iter().chain(further).collect()
 }
 
 /// Checks whether the node autoscaler evicts pods.

@@ -1,12 +1,19 @@
 //! `rayfit check`: the checks of admission, offline.
+//!
+//! In: manifests and what policies say. Out: findings, and files in which some of them are mended. Invariant: without
+//! `--fix` nothing is written.
+
+mod fixes;
 
 use std::borrow::Cow;
 use std::io::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use k8s_openapi::jiff::Timestamp;
 use serde_json::Value;
+
+use fixes::{Fixes, Fixing};
 
 use super::Outcome;
 use super::shared::documents::{facts, objects as objects_of};
@@ -16,6 +23,7 @@ use super::shared::progress::Progress;
 use super::shared::settings::SettingsArgs;
 use super::shared::source::{self, InputSource};
 use crate::facts::Facts;
+use crate::finding::Finding;
 use crate::judge::{Verdict, ceiling, fold, judge};
 use crate::objects::{self, Identity, Item, StoredObjects};
 use crate::policy::{Policies, Settings};
@@ -36,11 +44,12 @@ use crate::yaml::{self, Document, YamlFault};
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Examples:\n  rayfit check raycluster.yaml\n  rayfit check deploy/ -o \
-    github\n  rayfit check . --exclude 'charts/*/templates/'\n  helm template my-chart | rayfit check -\n  rayfit check new.yaml --old stored.yaml   \
+    github\n  rayfit check . --exclude 'charts/*/templates/'\n  rayfit check deploy/ --fix    # write the mechanical fixes into the files\n  \
+    helm template my-chart | rayfit check -\n  rayfit check new.yaml --old stored.yaml   \
     # check it as an update\n  rayfit check deploy/ --policy policies.yaml\n  kubectl get \
     rayclusters -A -o json | rayfit check --no-defaults -\n\nExit codes: 0 no object is denied, 1 \
     some object is denied, 2 no \
-    object is denied, but some input could not be read."
+    object is denied, but some input could not be read or written; with --fix, of the objects as they are afterwards."
 )]
 pub(super) struct CheckCommand {
     /// Files, folders, or - for standard input
@@ -54,6 +63,15 @@ pub(super) struct CheckCommand {
     /// Format of the findings
     #[arg(short, long, value_enum, default_value_t, value_name = "FORMAT")]
     output: FindingsFormat,
+
+    /// Write the fixes that need no decision into the files, and print them as a diff; comments and the order of keys
+    /// stay. The text of standard input goes to standard output, and the findings to standard error
+    #[arg(long)]
+    fix: bool,
+
+    /// Print what --fix would change, and change nothing
+    #[arg(long, conflicts_with_all = ["fix", "output"])]
+    diff: bool,
 
     /// Check the objects without applying Rayfit's defaults first, for objects stored without them
     #[arg(long)]
@@ -109,15 +127,23 @@ impl CheckCommand {
             settings: self.settings.settings(),
             defaults: !self.no_defaults,
             exclude: self.exclude,
+            fixing: match (self.fix, self.diff) {
+                (true, _) => Fixing::Write,
+                (_, true) => Fixing::Show,
+                _ => Fixing::Off,
+            },
         };
-        let report = circumstances.check(&self.inputs)?;
+        let (report, fixes) = circumstances.check(&self.inputs)?;
         let text = match self.output {
             FindingsFormat::Text => text::render(&report),
             FindingsFormat::Json => json::render(&report),
             FindingsFormat::Sarif => sarif::render(&report),
             FindingsFormat::Github => github::render(&report),
         };
-        anstream::stdout().write_all(text.as_bytes())?;
+        let is_text = matches!(self.output, FindingsFormat::Text);
+        let (out, aside) = fixes.printed(text, is_text, report.entries.len());
+        anstream::stdout().write_all(out.as_bytes())?;
+        anstream::stderr().write_all(aside.as_bytes())?;
         // After the report, so that a terminal shows the findings together.
         report.remarks.iter().for_each(outcome::warn);
         report.unread.iter().for_each(outcome::complain);
@@ -140,33 +166,45 @@ struct Circumstances {
     settings: Settings,
     defaults: bool,
     exclude: Vec<String>,
+    fixing: Fixing,
 }
 
 impl Circumstances {
-    fn check(&self, inputs: &[PathBuf]) -> anyhow::Result<FindingsReport> {
-        let mut report = FindingsReport::default();
+    fn check(&self, inputs: &[PathBuf]) -> anyhow::Result<(FindingsReport, Fixes)> {
+        let (mut report, mut fixes) = (FindingsReport::default(), Fixes::new(self.fixing));
         let mut sources = Vec::new();
         for input in inputs {
             match source::expand(input, &self.exclude) {
-                Ok(files) => sources.extend(files),
+                Ok(found) => sources.extend(found.into_iter().map(|file| (input.as_path(), file))),
                 Err(error) => report
                     .unread
                     .push(unread(&input.display().to_string(), &error)),
             }
         }
         let mut progress = Progress::new("checked");
-        for (count, source) in sources.iter().enumerate() {
+        for (count, (input, source)) in sources.iter().enumerate() {
             progress.show(format_args!("{count} of {} files", sources.len()));
-            self.source(source, &mut report)?;
+            self.source((*input, source), &mut report, &mut fixes)?;
         }
-        Ok(report)
+        Ok((report, fixes))
     }
 
-    fn source(&self, source: &InputSource, report: &mut FindingsReport) -> anyhow::Result<()> {
+    fn source(
+        &self,
+        (input, source): (&Path, &InputSource),
+        report: &mut FindingsReport,
+        fixes: &mut Fixes,
+    ) -> anyhow::Result<()> {
         let name = source.name();
         let mut unreadable = Vec::new();
         match source.read() {
-            Ok(text) => {
+            Ok(mut text) => {
+                if self.fixing != Fixing::Off {
+                    let find = |object: &Value| self.find(object);
+                    let written = fixes.take((input, source), &mut text, find);
+                    let failed = written.map_err(|error| unread(&name, &error)).err();
+                    report.unread.extend(failed);
+                }
                 for document in yaml::read(&text) {
                     match document {
                         Ok(document) => self.document((&name, &text), &document, report)?,
@@ -189,6 +227,15 @@ impl Circumstances {
         Ok(())
     }
 
+    /// The findings in an object, for those that are mended.
+    fn find(&self, object: &Value) -> Option<Vec<Finding>> {
+        let identity = Identity::of(&RayObject::parse(object)?);
+        let old = self.old.find(&identity).unwrap_or_default();
+        let verdict = self.verdict(object, old).ok()?;
+        let findings = verdict.findings().map(|(_, finding)| finding.clone());
+        Some(findings.collect())
+    }
+
     fn document(
         &self,
         (file, text): (&str, &str),
@@ -202,7 +249,16 @@ impl Circumstances {
                 continue;
             };
             let identity = Identity::of(&parsed);
-            let verdict = self.verdict(&object, &identity)?;
+            let old = self.old.find(&identity).unwrap_or_else(|count| {
+                outcome::warn(format!(
+                    "{identity}: --old has {count} of this name in different namespaces, so it is \
+                     checked as a new object; write its namespace"
+                ));
+                None
+            });
+            let verdict = self
+                .verdict(&object, old)
+                .with_context(|| format!("the defaults cannot be applied to {identity}"))?;
             report.add((file, text), (document, &pointer), &identity, &verdict);
             let remarks = remarks.get_or_insert_with(|| document.overwritten.clone());
             remarks.extend(unfilled(&parsed, document, &pointer));
@@ -211,17 +267,11 @@ impl Circumstances {
         Ok(())
     }
 
-    fn verdict(&self, object: &Value, identity: &Identity) -> anyhow::Result<Verdict> {
-        let old = match self.old.find(identity) {
-            Ok(old) => old,
-            Err(count) => {
-                outcome::warn(format!(
-                    "{identity}: --old has {count} of this name in different namespaces, so it is \
-                     checked as a new object; write its namespace"
-                ));
-                None
-            }
-        };
+    fn verdict(
+        &self,
+        object: &Value,
+        old: Option<&Value>,
+    ) -> Result<Verdict, json_patch::PatchError> {
         // It is checked in the namespace of the stored object that it changes.
         let mut object = object.clone();
         if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut)
@@ -235,8 +285,7 @@ impl Circumstances {
         let admitted = if self.defaults {
             let settings = RayObject::parse(object).map(|parsed| self.settings_for(&parsed));
             let settings = settings.unwrap_or(Cow::Borrowed(&self.settings));
-            objects::admitted(object, old.as_ref(), &settings)
-                .with_context(|| format!("the defaults cannot be applied to {identity}"))?
+            objects::admitted(object, old.as_ref(), &settings)?
         } else {
             objects::received(object)
         };

@@ -321,6 +321,7 @@ mod tests {
     }
 
     /// Finds a `size` that is not 4, and each `bad` of a list.
+    #[expect(clippy::unnecessary_wraps, reason = "as a check that may skip an object")]
     fn find(object: &Value) -> Option<Vec<Finding>> {
         let size = object.get("size").filter(|size| **size != json!("4"));
         let size = size.map(|_| finding(FieldPath::of(&["size"]), json!("4")));

@@ -86,7 +86,8 @@ const finding = (found) => {
 
 // Open objects stay open while one searches; a body is made when it is first looked at.
 const opened = new Set();
-const details = ({ object, findings }) => {
+const details = (group, { object, findings }) => {
+  const key = `${group} ${object.key}`;
   const rules = [...new Set(findings.map((found) => found.rule))];
   const summary = make("summary", {}, make("b", {}, object.label), make("span", { class: "kind" }, object.kind),
     ...[[badge("denied")], [badge("would", "would be denied")], []][object.worst]);
@@ -95,14 +96,14 @@ const details = ({ object, findings }) => {
   summary.append(make("span", { class: "rules" }, rules.join(" ")));
   const element = make("details", {}, summary);
   const fill = () => {
-    if (element.open) opened.add(object.key);
-    else opened.delete(object.key);
+    if (element.open) opened.add(key);
+    else opened.delete(key);
     if (element.open && element.childElementCount === 1)
       element.append(make("div", { class: "body" }, ...findings.map(finding), ...patch(object)));
   };
   element.addEventListener("toggle", fill);
   element.fill = fill;
-  element.open = opened.has(object.key);
+  element.open = opened.has(key);
   fill();
   return element;
 };
@@ -132,7 +133,7 @@ const list = () => {
     const entries = [...group.values()].sort((a, b) => a.object.worst - b.object.worst);
     const title = make("h2", {}, byRule ? `${key} ${names[key]?.name ?? ""}` : key, make("small", {}, plural(entries.length, "object")));
     const why = byRule ? [make("p", { class: "why" }, ...sentence(names[key]?.summary ?? ""))] : [];
-    return make("section", {}, title, ...why, ...entries.map(details));
+    return make("section", {}, title, ...why, ...entries.map((entry) => details(key, entry)));
   });
   const what = [team !== null && `of team ${team}`, rule !== null && `with ${rule}`].filter(Boolean).join(" ");
   place("count").textContent = `${plural(count, "object")} ${what}`.trim() + ` of ${objects.length} with findings`

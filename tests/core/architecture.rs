@@ -279,7 +279,7 @@ const BUDGETS: [(&str, usize); 9] = [
     ("simulate", 9_112),
     ("rules", 6_209),
     ("reconcile", 3_990),
-    ("controller", 3_672),
+    ("controller", 3_674),
     ("cli", 3_613),
     ("snapshot", 2_543),
     ("manifests", 1_487),

@@ -47,7 +47,10 @@ pub struct RefusedFix {
 pub enum FixRefusal {
     /// The text is not changed at its place.
     #[error(transparent)]
-    Written(EditRefusal),
+    Edit(EditRefusal),
+    /// The object would have as many findings with it.
+    #[error("with it, the object would have another finding")]
+    BringsAnother,
     /// The changes of a document change more than they should.
     #[error("with it, the document would be read otherwise than it should be")]
     ReadOtherwise,
@@ -175,8 +178,15 @@ fn edits_of(
         };
         let mut count = findings.len();
         for finding in findings.iter().take(MOST_FINDINGS) {
-            let Some(fix) = FixedPlace::of(&object, &pointer, finding) else {
-                continue;
+            let fix = match FixedPlace::of(&object, &pointer, finding) {
+                None => continue,
+                Some(Ok(fix)) => fix,
+                Some(Err(reason)) => {
+                    let place = [&*pointer, &finding.path.pointer()].concat();
+                    let place = document.place(&place).span.start;
+                    changes.refuse(finding.rule, place, FixRefusal::Edit(reason));
+                    continue;
+                }
             };
             if changes
                 .moved
@@ -189,11 +199,11 @@ fn edits_of(
             let edit = match document.edit(text, &fix.pointer, fix.value.as_ref()) {
                 Ok(edit) => edit,
                 Err(reason) => {
-                    changes.refuse(finding.rule, place, FixRefusal::Written(reason));
+                    changes.refuse(finding.rule, place, FixRefusal::Edit(reason));
                     continue;
                 }
             };
-            // What lies at one place waits for the next pass.
+            // Changes that touch each other wait for the next pass.
             let meets = |other: &TextEdit| {
                 edit.range.start <= other.range.end && other.range.start <= edit.range.end
             };
@@ -206,6 +216,7 @@ fn edits_of(
                 .map(|left| left.len())
                 .filter(|left| *left < count)
             else {
+                changes.refuse(finding.rule, place, FixRefusal::BringsAnother);
                 continue;
             };
             if fix.apply(&mut changes.value, "") {
@@ -242,7 +253,7 @@ struct FixedPlace {
 }
 
 impl FixedPlace {
-    fn of(object: &Value, item: &str, finding: &Finding) -> Option<Self> {
+    fn of(object: &Value, item: &str, finding: &Finding) -> Option<Result<Self, EditRefusal>> {
         let (mend, place) = (finding.mend.as_ref()?, finding.path.pointer());
         let present = object.pointer(&place);
         // The value of a template is not what the object will have.
@@ -261,19 +272,22 @@ impl FixedPlace {
         });
         let inside: String = inside.collect();
         let value = Some(mend.clone()).filter(|value| !value.is_null());
-        let value = if inside.is_empty() {
-            value
-        } else {
-            // An annotation that is JSON has a layout of its own.
-            let text = present?.as_str()?;
-            let document = yaml::read(text).into_iter().next()?.ok()?;
-            let TextEdit { range, text: new } =
-                document.edit(text, &inside, value.as_ref()).ok()?;
-            let (before, after) = (text.get(..range.start)?, text.get(range.end..)?);
-            Some([before, &new, after].concat().into())
+        let text = present.and_then(Value::as_str);
+        let Some(text) = text.filter(|_| !inside.is_empty()) else {
+            // A mapping may be written where a text with JSON should be.
+            let pointer = [item, &place, &inside].concat();
+            return Some(Ok(Self { pointer, value }));
         };
-        let pointer = format!("{item}{place}");
-        Some(Self { pointer, value })
+        // An annotation that is JSON has a layout of its own.
+        let document = yaml::read(text).into_iter().next()?.ok()?;
+        let TextEdit { range, text: new } = match document.edit(text, &inside, value.as_ref()) {
+            Ok(edit) => edit,
+            Err(reason) => return Some(Err(reason)),
+        };
+        let (before, after) = (text.get(..range.start)?, text.get(range.end..)?);
+        let value = Some([before, &new, after].concat().into());
+        let pointer = [item, &place].concat();
+        Some(Ok(Self { pointer, value }))
     }
 
     /// Gives an object that value; `item` is its own place in the document.
@@ -321,7 +335,10 @@ mod tests {
     }
 
     /// Finds a `size` that is not 4, and each `bad` of a list.
-    #[expect(clippy::unnecessary_wraps, reason = "as a check that may skip an object")]
+    #[expect(
+        clippy::unnecessary_wraps,
+        reason = "as a check that may skip an object"
+    )]
     fn find(object: &Value) -> Option<Vec<Finding>> {
         let size = object.get("size").filter(|size| **size != json!("4"));
         let size = size.map(|_| finding(FieldPath::of(&["size"]), json!("4")));
@@ -349,7 +366,7 @@ mod tests {
         assert_eq!((fixed.text.as_str(), fixed.fixed), (text, 0));
         let refused = fixed.refused.iter();
         let refused: Vec<_> = refused.map(|one| (one.at.line, one.reason)).collect();
-        let written = |refusal| FixRefusal::Written(refusal);
+        let written = |refusal| FixRefusal::Edit(refusal);
         let expected = [
             (2, written(EditRefusal::Alias)),
             (1, written(EditRefusal::Flow)),

@@ -44,9 +44,9 @@ pub type AuditFault = (Identity, String);
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct RolloutProgress {
     at: Option<Timestamp>,
-    /// What the earlier report does not have.
+    /// The faults that the earlier report does not have.
     pub new: BTreeSet<AuditFault>,
-    /// What only the earlier report has, with the team.
+    /// The faults that only the earlier report has, with the team.
     pub gone: BTreeMap<AuditFault, String>,
 }
 

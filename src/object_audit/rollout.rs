@@ -31,7 +31,7 @@ pub struct RolloutObject {
 }
 
 impl RolloutObject {
-    /// What `judge` and `team` say of a stored object, with its patch. `None` for one that is no Ray object, and for one
+    /// A stored object by what `judge` and `team` say of it, with its patch; `None` for one that is no Ray object, and for one
     /// that goes away: nobody has to mend that, and the background audit leaves it out too.
     pub fn of(
         value: &Value,

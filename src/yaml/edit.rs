@@ -48,7 +48,7 @@ pub enum EditRefusal {
 
 /// A value that is written: its node, and that of its key in a mapping.
 #[derive(Clone, Copy)]
-struct Written<'a> {
+struct WrittenNode<'a> {
     key: Option<&'a TreeNode>,
     id: TreeNodeId,
     node: &'a TreeNode,
@@ -66,7 +66,7 @@ pub(super) fn edit(
     let (Some(last), Some(root)) = (steps.pop(), tree.first()) else {
         return Err(EditRefusal::Absent);
     };
-    let mut parent = Written {
+    let mut parent = WrittenNode {
         key: None,
         id: 0,
         node: root,
@@ -105,17 +105,25 @@ impl<'a> Editor<'a> {
         }
     }
 
-    fn written(&self, key: Option<TreeNodeId>, id: TreeNodeId) -> Result<Written<'a>, EditRefusal> {
+    fn written(
+        &self,
+        key: Option<TreeNodeId>,
+        id: TreeNodeId,
+    ) -> Result<WrittenNode<'a>, EditRefusal> {
         let key = key.and_then(|key| tree::node(self.tree, key));
         let node = tree::node(self.tree, id).ok_or(EditRefusal::Absent)?;
         if self.anchored.contains(&id) || matches!(node.content, NodeContent::Alias(_)) {
             return Err(EditRefusal::Alias);
         }
-        Ok(Written { key, id, node })
+        Ok(WrittenNode { key, id, node })
     }
 
     /// The value one step below.
-    fn child(&self, parent: Written<'a>, step: &str) -> Result<Option<Written<'a>>, EditRefusal> {
+    fn child(
+        &self,
+        parent: WrittenNode<'a>,
+        step: &str,
+    ) -> Result<Option<WrittenNode<'a>>, EditRefusal> {
         let mut found = None;
         match &parent.node.content {
             NodeContent::Sequence(items) => {
@@ -150,7 +158,7 @@ impl<'a> Editor<'a> {
 
     fn replaced(
         &self,
-        child: Written<'a>,
+        child: WrittenNode<'a>,
         value: &Value,
         in_flow: bool,
     ) -> Result<TextEdit, EditRefusal> {
@@ -191,7 +199,7 @@ impl<'a> Editor<'a> {
     }
 
     /// A text of several lines below a `|`, indented as the old one is.
-    fn block(&self, child: Written<'a>, value: &Value) -> Result<TextEdit, EditRefusal> {
+    fn block(&self, child: WrittenNode<'a>, value: &Value) -> Result<TextEdit, EditRefusal> {
         let range = child.node.range();
         let key = child.key.ok_or(EditRefusal::Lines)?;
         let header = self.lines.slice(self.behind_colon(key)?..range.start);
@@ -216,7 +224,7 @@ impl<'a> Editor<'a> {
     /// The key of a mapping with its value, below or in braces without anything.
     fn added(
         &self,
-        parent: Written<'a>,
+        parent: WrittenNode<'a>,
         key: &str,
         value: &Value,
     ) -> Result<TextEdit, EditRefusal> {
@@ -264,7 +272,11 @@ impl<'a> Editor<'a> {
 
     /// The lines of a key with its value, or of an item. Comments in them stay; a list or mapping of which nothing else
     /// is left is written as such.
-    fn removed(&self, parent: Written<'a>, child: Written<'a>) -> Result<TextEdit, EditRefusal> {
+    fn removed(
+        &self,
+        parent: WrittenNode<'a>,
+        child: WrittenNode<'a>,
+    ) -> Result<TextEdit, EditRefusal> {
         if self.is_flow(parent.node) {
             return Err(EditRefusal::Flow);
         }

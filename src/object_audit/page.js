@@ -28,7 +28,7 @@ const sentence = (text) => {
 const objects = report.findings.map((object) => {
   const name = (object.namespace ? `${object.namespace}/` : "") + object.name;
   const findings = object.findings.map((finding) => {
-    const state = finding.exempt ? "exempt" : { Enforce: "denied", Warn: "warned", Audit: "recorded", Off: "off" }[finding.mode];
+    const state = finding.exempt ? "exempt" : { enforce: "denied", warn: "warned", audit: "recorded", off: "off" }[finding.mode];
     const words = [finding.rule, finding.path, finding.problem, finding.why, finding.fix, state, object.kind, name, object.team];
     return { ...finding, state, text: words.join(" ").toLowerCase() };
   });

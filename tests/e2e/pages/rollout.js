@@ -16,6 +16,7 @@
   const press = (key) => document.activeElement.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true, cancelable: true }));
 
   expect("there are not two objects with findings", objects().length === 2);
+  expect("nobody is told that the objects are denied", objects().every((summary) => summary.querySelector(".denied")));
   expect("what is gone is not there", place("list").textContent.includes("RayCluster gone/old: RF105"));
   press("/");
   expect("/ does not lead to the search", document.activeElement === place("query"));

@@ -1,7 +1,7 @@
 //! The decision with all slices: Ray's decision, and what is added to it, in this order.
 //!
-//! 1. Reading. Rows, groups and resizes count as the objects have them ([`rows`], [`started`], [`resizes`], [`raylets`]).
-//!    Nodes that go in any case take nothing ([`faults`], [`departures`], [`blocked`], [`hanging`]), and those
+//! 1. Reading. Rows, groups and resizes count as the objects have them ([`objects`], [`resizes`], [`raylets`]).
+//!    Nodes that go in any case take nothing ([`departures`], [`blocked`]), and those
 //!    that will grow count at the size that they will have ([`growth_backoff`]).
 //! 2. Before demand: what has been given up for now is not tried ([`gangs`]), memory that is nearly full comes before
 //!    demand, because work that runs would be killed for it ([`memory_in_use`]), and nodes above a maximum get their time
@@ -12,68 +12,38 @@
 //!    what waits ([`rooms`]). The hosts of a replica go together ([`whole_replicas`]).
 //!
 //! [`departures`]: crate::plan::slices::departures
-//! [`hanging`]: crate::plan::slices::objects::hanging
+//! [`gangs`]: crate::plan::slices::gangs
+//! [`growth_backoff`]: crate::plan::slices::growth_backoff
+//! [`objects`]: crate::plan::slices::objects
+//! [`raylets`]: crate::plan::slices::raylets
+//! [`resizes`]: crate::plan::slices::resizes
+//! [`rooms`]: crate::plan::slices::rooms
+//! [`shrinking`]: crate::plan::slices::shrinking
 //! [`small_pods`]: crate::plan::slices::small_pods
 //! [`standby`]: crate::plan::slices::standby
-//! [`gangs`]: crate::plan::slices::gangs
-//! [`memory_in_use`]: crate::plan::slices::memory_in_use
-//! [`rooms`]: crate::plan::slices::rooms
-//! [`growth_backoff`]: crate::plan::slices::growth_backoff
 
 use std::collections::BTreeMap;
 
-use crate::hash::HashMap;
-use crate::plan::assemble;
+use crate::hash::HashSet;
 use crate::plan::decided::Decided;
-use crate::plan::demand::requests::Demand;
-use crate::plan::growth::headroom::NodeHeadroom;
-use crate::plan::list::{DemandIndex, List};
-use crate::plan::nodes::group::ClusterConfig;
-use crate::plan::nodes::rows::{Leftovers, NodeRow};
-use crate::plan::nodes::{problems, rows as base_rows};
-use crate::plan::outcome::cause::Departure;
-use crate::plan::outcome::problem::{Problem, ProblemEffect};
+use crate::plan::demand::requests::RequestBatch;
+use crate::plan::demand::shape::ShapeId;
 use crate::plan::packing::servable::servable;
-use crate::plan::packing::state::DecisionState;
 use crate::plan::packing::steps::by_steps;
 use crate::plan::removal::enforce;
 use crate::plan::serve::serve;
 use crate::plan::situation::Situation;
-use crate::plan::slices::blocked::evidence::Evidence;
 use crate::plan::slices::blocked::memory as blocked;
-use crate::plan::slices::departures::departures;
 use crate::plan::slices::findings::Findings;
 use crate::plan::slices::gangs::attempts::Attempts;
-use crate::plan::slices::growth_backoff::{backoff, sizes};
-use crate::plan::slices::objects::hanging::HangingPods;
-use crate::plan::slices::objects::{faults, rows, started};
+use crate::plan::slices::read::{Inputs, ReadCluster};
 use crate::plan::slices::rooms::make_room::{await_room, make_room};
 use crate::plan::slices::shrinking::{holders, shrink};
 use crate::plan::slices::small_pods::bursts;
 use crate::plan::slices::small_pods::keep::{Keep, keep_small};
-use crate::plan::slices::standby::goals::StandbyGoals;
 use crate::plan::slices::standby::ready;
-use crate::plan::slices::{excess, given_up, memory_in_use, raylets, resizes, whole_replicas};
+use crate::plan::slices::{excess, given_up, memory_in_use, whole_replicas};
 use crate::snapshot::pod::Pod;
-
-/// The inputs of the slices that are the same however often the decision is made.
-pub(crate) struct Inputs {
-    goals: StandbyGoals,
-    departures: BTreeMap<String, Departure>,
-}
-
-impl Inputs {
-    /// The pods that will leave by the objects, and the goals of standby.
-    pub(crate) fn of(situation: &Situation<'_>) -> Self {
-        let (settings, now) = (situation.settings, situation.now);
-        let config = started::read(&situation.snapshot.ray_cluster);
-        let times = (settings.drain_timeout_s, now);
-        let departures = departures(situation.snapshot, situation.own_pods, &config, times);
-        let mut goals = StandbyGoals::at(&settings.headroom, &settings.schedules, now);
-        goals.replace(departures.values(), situation.live);
-        Self { goals, departures }
-    }
-}
 
 /// Decides with all slices, while `attempts` are not tried.
 pub(crate) fn decide<'a>(
@@ -81,24 +51,17 @@ pub(crate) fn decide<'a>(
     inputs: &'a Inputs,
     attempts: &'a Attempts,
 ) -> (Decided<'a>, Findings<'a>) {
-    let Situation {
-        own_pods,
-        live,
-        now,
-        ..
-    } = *situation;
+    let (own_pods, now) = (situation.own_pods, situation.now);
     let (settings, history) = (situation.settings, situation.history());
-    let mut config = started::read(&situation.snapshot.ray_cluster);
-    let mut problems = std::mem::take(&mut config.problems);
-    problems.extend(problems::all(situation.snapshot, own_pods));
-    problems.extend(raylets::believe(&mut config, own_pods, live));
-    let hanging = HangingPods::of(own_pods, &config, now);
-    problems.extend(hanging.problems());
-    let (mut rows, leftovers) = observe(situation, inputs, &config, &hanging);
-    let evidence = Evidence::of(situation, &rows, &config);
-    rows::take_out_unknown(&mut rows, &config);
-    let (mut state, mut demands) =
-        read(situation, inputs, &config, &rows, &evidence, &mut problems);
+    let ReadCluster {
+        config,
+        mut state,
+        mut demands,
+        leftovers,
+        hanging,
+        evidence,
+        mut problems,
+    } = ReadCluster::of(situation, inputs);
     let kept_back = attempts.keep_back(&mut state, &mut demands, now);
     problems.extend(blocked::mark(&mut state, &evidence, history, own_pods, now));
     excess::count_draining(&mut state, &config, &leftovers, &hanging);
@@ -109,15 +72,13 @@ pub(crate) fn decide<'a>(
     let reliefs = memory_in_use::reserve(&mut state);
     let remainder = serve(&mut state, &demands, by_steps);
     memory_in_use::grant(&mut state, &reliefs, now);
-    let goals = &inputs.goals;
     let (standby, only_ready) =
-        ready::keep_ready(&mut state, goals, situation, &leftovers, &demands);
+        ready::keep_ready(&mut state, &inputs.goals, situation, &leftovers, &demands);
     problems.extend(standby.is_none().then(ready::given_up));
+    let bursts = |state| bursts::record(history, state, now);
     let mut findings = Findings {
         at_work: bursts::at_work(history, &state),
-        bursts: settings
-            .learn_gaps
-            .then(|| bursts::record(history, &state, now)),
+        bursts: settings.learn_gaps.then(|| bursts(&state)),
         evidence,
         excess,
         hanging,
@@ -129,44 +90,7 @@ pub(crate) fn decide<'a>(
     let waiting = servable(&state, &remainder);
     let waits = |pod: &Pod<'_>| pod.is_unschedulable() && !only_ready.contains(pod.name);
     let demand_waits = !waiting.is_empty() || own_pods.iter().any(waits);
-    let idle_s = config.idle_timeout_s;
-    given_up::launches(&mut state);
-    given_up::scattered(&mut state, &kept_back);
-    // Before idle nodes go: those that will grow into the room of others must not be among them.
-    if demand_waits && settings.make_room {
-        await_room(&mut state, situation, &leftovers, idle_s, &waiting);
-    }
-    // Demand of blocked groups went to others meanwhile, so their pods and those of the others are not all needed.
-    let was_blocked = state.has_blocked || !history.blocked.is_empty();
-    let withdrawn_s = was_blocked.then_some(given_up::WITHDRAWN_AFTER_S);
-    let pending_s = settings.pending_idle_timeout_s.or(withdrawn_s);
-    if pending_s.is_some() {
-        enforce::note_unneeded(&mut state, &history.unneeded_since, now);
-    }
-    if let Some(longest) = settings.keep_small_s.filter(|_| !demand_waits) {
-        keep_small(&mut state, Keep::of(longest, &findings), idle_s);
-    }
-    enforce::enforce_idle(&mut state, (idle_s, pending_s), now);
-    enforce::forget_removed(&mut state);
-    // After the removals, because a node that goes holds nothing and has nothing to give up.
-    let holders = holders(&state, &demands);
-    shrink(
-        &mut state,
-        settings.shrink_after_s,
-        demand_waits,
-        &holders,
-        now,
-    );
-    memory_in_use::give_back(&mut state, &holders, now);
-    if demand_waits {
-        given_up::vain(&mut state);
-    }
-    if demand_waits && settings.make_room {
-        findings.rooms = make_room(&mut state, situation, &leftovers, idle_s, &waiting);
-    }
-    whole_replicas::hold_back(&mut state);
-    problems.extend(state.cut());
-    let decided = Decided {
+    let mut decided = Decided {
         situation,
         config,
         state,
@@ -175,60 +99,57 @@ pub(crate) fn decide<'a>(
         leftovers,
         problems,
     };
+    let waiting = demand_waits.then_some(&*waiting);
+    release(&mut decided, &mut findings, &kept_back, waiting);
+    decided.problems.extend(decided.state.cut());
     (decided, findings)
 }
 
-/// The rows of the nodes as the objects have them, and the pods without a row.
-fn observe<'a: 'c, 'c>(
-    situation: &'a Situation<'a>,
-    inputs: &Inputs,
-    config: &'c ClusterConfig,
-    hanging: &HangingPods<'_>,
-) -> (Vec<NodeRow<'c>>, Leftovers<'a>) {
-    let (mut list, mut leftovers) = base_rows::rows(situation);
-    rows::settle(&mut list, &mut leftovers, situation);
-    // The rows of pods to come borrow from the groups.
-    let mut list: Vec<NodeRow<'c>> = list;
-    let (departures, own_pods) = (&inputs.departures, situation.own_pods);
-    rows::add_awaited(&mut list, config, own_pods, departures, hanging);
-    (list, leftovers)
-}
-
-/// The nodes, the groups and the requests in numbers, each node at the size at which it counts.
-fn read<'a>(
-    situation: &Situation<'a>,
-    inputs: &Inputs,
-    config: &ClusterConfig,
-    rows: &[NodeRow<'_>],
-    evidence: &Evidence<'_>,
-    problems: &mut Vec<Problem>,
-) -> (DecisionState, List<DemandIndex, Demand<'a>>) {
-    let now = situation.now;
-    let further: Vec<&str> = inputs.goals.resources().collect();
-    let (mut state, demands) = assemble::state(situation, config, rows, &further);
-    state.unread_nodes = config.unread_nodes;
-    problems.extend(assemble::faults(&state, &ProblemEffect::CountedUpToTotal));
-    faults::correct_amounts(&mut state);
-    faults::mark_going(&mut state, rows, &evidence.given_up, &inputs.departures);
-    let mut kube_nodes = HashMap::default();
-    if let Some(nodes) = &situation.snapshot.nodes {
-        let loads = &situation.snapshot.loads;
-        (state.headrooms, kube_nodes) = NodeHeadroom::all(nodes, situation.own_pods, loads);
+/// The slices after packing: what nothing needs any more goes, or becomes smaller. `waiting` is the demand that is left
+/// and that a node could serve, if there were room; `None` where neither demand nor a pod waits for room.
+fn release(
+    decided: &mut Decided<'_>,
+    findings: &mut Findings<'_>,
+    kept_back: &HashSet<ShapeId>,
+    waiting: Option<&[RequestBatch]>,
+) {
+    let (situation, idle_s) = (decided.situation, decided.config.idle_timeout_s);
+    let (settings, history, now) = (situation.settings, situation.history(), situation.now);
+    let (state, leftovers) = (&mut decided.state, &decided.leftovers);
+    let in_need = waiting.filter(|_| settings.make_room);
+    given_up::launches(state);
+    given_up::scattered(state, kept_back);
+    // Before idle nodes go: those that will grow into the room of others must not be among them.
+    if let Some(waiting) = in_need {
+        await_room(state, situation, leftovers, idle_s, waiting);
     }
-    let mut notes = HashMap::default();
-    let read = resizes::reader(situation, &kube_nodes, &mut notes);
-    problems.extend(assemble::read_resizes(&mut state, rows, read));
-    state.notes = notes;
-    raylets::mend(&mut state);
-    faults::note_waits(&mut state, rows, now);
-    backoff::mark(
-        &mut state,
-        situation.history(),
-        &evidence.has_too_large,
+    // Demand of blocked groups went to others meanwhile, so their pods and those of the others are not all needed.
+    let was_blocked = state.has_blocked || !history.blocked.is_empty();
+    let withdrawn_s = was_blocked.then_some(given_up::WITHDRAWN_AFTER_S);
+    let pending_s = settings.pending_idle_timeout_s.or(withdrawn_s);
+    if pending_s.is_some() {
+        enforce::note_unneeded(state, &history.unneeded_since, now);
+    }
+    if let Some(longest) = settings.keep_small_s.filter(|_| waiting.is_none()) {
+        keep_small(state, Keep::of(longest, findings), idle_s);
+    }
+    enforce::enforce_idle(state, (idle_s, pending_s), now);
+    enforce::forget_removed(state);
+    // After the removals, because a node that goes holds nothing and has nothing to give up.
+    let holders = holders(state, &decided.demands);
+    shrink(
+        state,
+        settings.shrink_after_s,
+        waiting.is_some(),
+        &holders,
         now,
     );
-    sizes::hold_back(&mut state);
-    assemble::count_at_limits(&mut state);
-    sizes::count_nodes(&mut state);
-    (state, demands)
+    memory_in_use::give_back(state, &holders, now);
+    if waiting.is_some() {
+        given_up::vain(state);
+    }
+    if let Some(waiting) = in_need {
+        findings.rooms = make_room(state, situation, leftovers, idle_s, waiting);
+    }
+    whole_replicas::hold_back(state);
 }

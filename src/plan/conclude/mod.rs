@@ -1,8 +1,8 @@
 //! From packed nodes to what is to be done, and why.
 //!
 //! This module takes the results of the phases. It gives back the plan ([`actions`], [`resizes`]) and its report
-//! ([`explain`], [`reasons`], [`sizes`]). Three things are still decided here: how many pods are
-//! asked for [at once](launch), how large these [are made](initial_sizes), and what happens to pods whose group was
+//! ([`explain`], [`reasons`], [`sizes`]). Two things are still decided here: how many pods are
+//! asked for [at once](launch), and what happens to pods whose group was
 //! [removed](deletions::of_removed_groups).
 
 pub(crate) mod actions;

@@ -13,6 +13,7 @@ pub(crate) mod initial_sizes;
 pub(crate) mod memory_in_use;
 pub(crate) mod objects;
 pub(crate) mod raylets;
+pub(crate) mod read;
 mod remember;
 pub(crate) mod resizes;
 pub(crate) mod rooms;

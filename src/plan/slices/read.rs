@@ -1,0 +1,135 @@
+//! The cluster as the slices see it before anything is decided: as its objects have it, with nodes that will grow at the
+//! size that they will have.
+
+use std::collections::BTreeMap;
+
+use crate::hash::HashMap;
+use crate::plan::assemble;
+use crate::plan::demand::requests::Demand;
+use crate::plan::growth::headroom::NodeHeadroom;
+use crate::plan::list::{DemandIndex, List};
+use crate::plan::nodes::group::ClusterConfig;
+use crate::plan::nodes::rows::{Leftovers, NodeRow};
+use crate::plan::nodes::{problems, rows as base_rows};
+use crate::plan::outcome::cause::Departure;
+use crate::plan::outcome::problem::{Problem, ProblemEffect};
+use crate::plan::packing::state::DecisionState;
+use crate::plan::situation::Situation;
+use crate::plan::slices::blocked::evidence::Evidence;
+use crate::plan::slices::departures::departures;
+use crate::plan::slices::growth_backoff::{backoff, sizes};
+use crate::plan::slices::objects::hanging::HangingPods;
+use crate::plan::slices::objects::{faults, rows, started};
+use crate::plan::slices::standby::goals::StandbyGoals;
+use crate::plan::slices::{raylets, resizes};
+
+/// The pods that will leave, and the goals of standby: the same however often the decision is made.
+pub(crate) struct Inputs {
+    pub(crate) goals: StandbyGoals,
+    pub(crate) departures: BTreeMap<String, Departure>,
+}
+
+impl Inputs {
+    /// The pods that will leave by the objects, and the goals of standby.
+    pub(crate) fn of(situation: &Situation<'_>) -> Self {
+        let (settings, now) = (situation.settings, situation.now);
+        let config = started::read(&situation.snapshot.ray_cluster);
+        let times = (settings.drain_timeout_s, now);
+        let departures = departures(situation.snapshot, situation.own_pods, &config, times);
+        let mut goals = StandbyGoals::at(&settings.headroom, &settings.schedules, now);
+        goals.replace(departures.values(), situation.live);
+        Self { goals, departures }
+    }
+}
+
+/// The cluster before anything is decided.
+pub(crate) struct ReadCluster<'a> {
+    pub(crate) config: ClusterConfig,
+    pub(crate) state: DecisionState,
+    pub(crate) demands: List<DemandIndex, Demand<'a>>,
+    pub(crate) leftovers: Leftovers<'a>,
+    pub(crate) hanging: HangingPods<'a>,
+    pub(crate) evidence: Evidence<'a>,
+    pub(crate) problems: Vec<Problem>,
+}
+
+impl<'a> ReadCluster<'a> {
+    /// Reads the objects of a situation.
+    pub(crate) fn of(situation: &'a Situation<'a>, inputs: &Inputs) -> Self {
+        let own_pods = situation.own_pods;
+        let mut config = started::read(&situation.snapshot.ray_cluster);
+        let mut problems = std::mem::take(&mut config.problems);
+        problems.extend(problems::all(situation.snapshot, own_pods));
+        problems.extend(raylets::believe(&mut config, own_pods, situation.live));
+        let hanging = HangingPods::of(own_pods, &config, situation.now);
+        problems.extend(hanging.problems());
+        let (mut rows, leftovers) = observe(situation, inputs, &config, &hanging);
+        let evidence = Evidence::of(situation, &rows, &config);
+        rows::take_out_unknown(&mut rows, &config);
+        let (state, demands) = read(situation, inputs, &config, &rows, &evidence, &mut problems);
+        Self {
+            config,
+            state,
+            demands,
+            leftovers,
+            hanging,
+            evidence,
+            problems,
+        }
+    }
+}
+
+/// The rows of the nodes as the objects have them, and the pods without a row.
+fn observe<'a: 'c, 'c>(
+    situation: &'a Situation<'a>,
+    inputs: &Inputs,
+    config: &'c ClusterConfig,
+    hanging: &HangingPods<'_>,
+) -> (Vec<NodeRow<'c>>, Leftovers<'a>) {
+    let (mut list, mut leftovers) = base_rows::rows(situation);
+    rows::settle(&mut list, &mut leftovers, situation);
+    // The rows of pods to come borrow from the groups.
+    let mut list: Vec<NodeRow<'c>> = list;
+    let (departures, own_pods) = (&inputs.departures, situation.own_pods);
+    rows::add_awaited(&mut list, config, own_pods, departures, hanging);
+    (list, leftovers)
+}
+
+/// The nodes, the groups and the requests in numbers, each node at the size at which it counts.
+fn read<'a>(
+    situation: &Situation<'a>,
+    inputs: &Inputs,
+    config: &ClusterConfig,
+    rows: &[NodeRow<'_>],
+    evidence: &Evidence<'_>,
+    problems: &mut Vec<Problem>,
+) -> (DecisionState, List<DemandIndex, Demand<'a>>) {
+    let now = situation.now;
+    let further: Vec<&str> = inputs.goals.resources().collect();
+    let (mut state, demands) = assemble::state(situation, config, rows, &further);
+    state.unread_nodes = config.unread_nodes;
+    problems.extend(assemble::faults(&state, &ProblemEffect::CountedUpToTotal));
+    faults::correct_amounts(&mut state);
+    faults::mark_going(&mut state, rows, &evidence.given_up, &inputs.departures);
+    let mut kube_nodes = HashMap::default();
+    if let Some(nodes) = &situation.snapshot.nodes {
+        let loads = &situation.snapshot.loads;
+        (state.headrooms, kube_nodes) = NodeHeadroom::all(nodes, situation.own_pods, loads);
+    }
+    let mut notes = HashMap::default();
+    let read = resizes::reader(situation, &kube_nodes, &mut notes);
+    problems.extend(assemble::read_resizes(&mut state, rows, read));
+    state.notes = notes;
+    raylets::mend(&mut state);
+    faults::note_waits(&mut state, rows, now);
+    backoff::mark(
+        &mut state,
+        situation.history(),
+        &evidence.has_too_large,
+        now,
+    );
+    sizes::hold_back(&mut state);
+    assemble::count_at_limits(&mut state);
+    sizes::count_nodes(&mut state);
+    (state, demands)
+}

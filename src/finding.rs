@@ -45,3 +45,24 @@ impl Finding {
 
 /// The identity of a fault, by which two findings are the same: rule, place, value.
 pub type FaultIdentity<'a> = (RuleId, String, Option<&'a str>);
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    /// A finding of a rule that says how it is mended.
+    pub(crate) fn finding(path: FieldPath, mend: Value) -> Finding {
+        Finding {
+            rule: RuleId(105),
+            mode: Mode::Enforce,
+            path,
+            value: None,
+            amount: None,
+            problem: String::new(),
+            why: String::new(),
+            fix: String::new(),
+            mend: Some(mend),
+            decided: None,
+        }
+    }
+}

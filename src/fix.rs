@@ -10,7 +10,6 @@ use serde_json::Value;
 
 use crate::finding::Finding;
 use crate::objects::{self, Item};
-use crate::path::Segment;
 use crate::rule_id::RuleId;
 use crate::yaml::{self, Document, EditRefusal, Position, TextEdit, YamlFault, template_hint};
 
@@ -208,7 +207,10 @@ fn edits_of(
                 edit.range.start <= other.range.end && other.range.start <= edit.range.end
             };
             let mut mended = object.clone();
-            if changes.edits.iter().any(meets) || !fix.apply(&mut mended, &pointer) {
+            let place_in_object = fix.pointer.strip_prefix(&*pointer).unwrap_or_default();
+            if changes.edits.iter().any(meets)
+                || !put(&mut mended, place_in_object, fix.value.clone())
+            {
                 continue;
             }
             // A value that only brings another finding mends nothing.
@@ -219,7 +221,7 @@ fn edits_of(
                 changes.refuse(finding.rule, place, FixRefusal::BringsAnother);
                 continue;
             };
-            if fix.apply(&mut changes.value, "") {
+            if put(&mut changes.value, &fix.pointer, fix.value.clone()) {
                 changes.fixed += count - left;
                 changes.mended.push((finding.rule, place));
                 changes.edits.push(edit);
@@ -263,14 +265,7 @@ impl FixedPlace {
         {
             return None;
         }
-        let segments = finding.path.segments().iter();
-        let inside = segments.filter_map(|segment| match segment {
-            Segment::Inside(key) => {
-                Some(["/", &key.replace('~', "~0").replace('/', "~1")].concat())
-            }
-            _ => None,
-        });
-        let inside: String = inside.collect();
+        let inside = finding.path.pointer_inside();
         let value = Some(mend.clone()).filter(|value| !value.is_null());
         let text = present.and_then(Value::as_str);
         let Some(text) = text.filter(|_| !inside.is_empty()) else {
@@ -290,19 +285,6 @@ impl FixedPlace {
         Some(Ok(Self { pointer, value }))
     }
 
-    /// Gives an object that value; `item` is its own place in the document.
-    fn apply(&self, object: &mut Value, item: &str) -> bool {
-        let pointer = self.pointer.strip_prefix(item).unwrap_or(&self.pointer);
-        let Ok(path) = PointerBuf::parse(pointer) else {
-            return false;
-        };
-        let operation = match self.value.clone() {
-            Some(value) => PatchOperation::Add(AddOperation { path, value }),
-            None => PatchOperation::Remove(RemoveOperation { path }),
-        };
-        json_patch::patch(object, &Patch(vec![operation])).is_ok()
-    }
-
     /// The beginning of the pointers beside a key or item that goes: those of a list are others then, and of the last
     /// one of a mapping the text is.
     fn moved(&self) -> Option<String> {
@@ -311,28 +293,26 @@ impl FixedPlace {
     }
 }
 
+/// Gives the place at a JSON pointer a value, or takes it away without one. Returns false if there is no such place;
+/// then nothing is changed.
+pub(crate) fn put(object: &mut Value, pointer: &str, value: Option<Value>) -> bool {
+    let Ok(path) = PointerBuf::parse(pointer) else {
+        return false;
+    };
+    let operation = match value {
+        Some(value) => PatchOperation::Add(AddOperation { path, value }),
+        None => PatchOperation::Remove(RemoveOperation { path }),
+    };
+    json_patch::patch(object, &Patch(vec![operation])).is_ok()
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::finding::tests::finding;
     use crate::path::FieldPath;
-    use crate::policy::Mode;
-
-    fn finding(path: FieldPath, mend: Value) -> Finding {
-        Finding {
-            rule: RuleId(105),
-            mode: Mode::Enforce,
-            path,
-            value: None,
-            amount: None,
-            problem: String::new(),
-            why: String::new(),
-            fix: String::new(),
-            mend: Some(mend),
-            decided: None,
-        }
-    }
 
     /// Finds a `size` that is not 4, and each `bad` of a list.
     #[expect(

@@ -82,17 +82,25 @@ impl FieldPath {
         let mut pointer = String::new();
         for segment in &self.0 {
             match segment {
-                Segment::Key(key) => {
-                    pointer.push('/');
-                    // The tilde comes first: otherwise that of `~1` would be replaced again.
-                    pointer.push_str(&key.replace('~', "~0").replace('/', "~1"));
-                }
+                Segment::Key(key) => push_key(&mut pointer, key),
                 Segment::Item { index, .. } => {
                     pointer.push('/');
                     pointer.push_str(&index.to_string());
                 }
                 // A JSON pointer cannot lead into a string.
                 Segment::Inside(_) => break,
+            }
+        }
+        pointer
+    }
+
+    /// The JSON pointer from the root of the JSON in that place to the field; empty if the field is no place inside of
+    /// a string.
+    pub fn pointer_inside(&self) -> String {
+        let mut pointer = String::new();
+        for segment in &self.0 {
+            if let Segment::Inside(key) = segment {
+                push_key(&mut pointer, key);
             }
         }
         pointer
@@ -133,6 +141,13 @@ impl FieldPath {
             _ => None,
         })
     }
+}
+
+/// Adds a key to a JSON pointer.
+fn push_key(pointer: &mut String, key: &str) {
+    pointer.push('/');
+    // The tilde comes first: otherwise that of `~1` would be replaced again.
+    pointer.push_str(&key.replace('~', "~0").replace('/', "~1"));
 }
 
 impl fmt::Display for FieldPath {

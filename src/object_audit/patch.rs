@@ -6,7 +6,7 @@
 use serde_json::{Value, json};
 
 use crate::finding::Finding;
-use crate::path::Segment;
+use crate::fix::put;
 use crate::text::is_obeyed;
 
 /// The most findings that are mended, and the most checks for an object: nobody reads a longer patch.
@@ -72,46 +72,21 @@ fn step(object: &Value, finding: &Finding) -> Option<(Vec<Value>, Value)> {
 /// The value to write at the place of a finding, or null to take it away. In an annotation that is JSON, that is its
 /// whole text.
 fn written(present: Option<&Value>, finding: &Finding) -> Option<Value> {
-    let mend = finding.mend.as_ref()?;
-    let segments = finding.path.segments().iter();
-    let inside = segments.filter_map(|segment| match segment {
-        Segment::Inside(key) => Some(key.as_str()),
-        _ => None,
-    });
-    let inside: Vec<&str> = inside.collect();
-    let Some((key, parents)) = inside.split_last() else {
-        return Some(mend.clone());
-    };
+    let mend = finding.mend.clone()?;
+    let inside = finding.path.pointer_inside();
+    if inside.is_empty() {
+        return Some(mend);
+    }
     let mut text: Value = serde_json::from_str(present?.as_str()?).ok()?;
-    let mut parents = parents.iter();
-    let parent = parents.try_fold(&mut text, |value, key| value.get_mut(key))?;
-    parent
-        .as_object_mut()?
-        .insert((*key).to_owned(), mend.clone());
-    Some(text.to_string().into())
+    let value = Some(mend).filter(|value| !value.is_null());
+    put(&mut text, &inside, value).then(|| text.to_string().into())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::finding::tests::finding;
     use crate::path::FieldPath;
-    use crate::policy::Mode;
-    use crate::rule_id::RuleId;
-
-    fn finding(path: FieldPath, mend: Value) -> Finding {
-        Finding {
-            rule: RuleId(105),
-            mode: Mode::Enforce,
-            path,
-            value: None,
-            amount: None,
-            problem: String::new(),
-            why: String::new(),
-            fix: String::new(),
-            mend: Some(mend),
-            decided: None,
-        }
-    }
 
     /// Finds each `bad` of a list of variables.
     fn find(object: &Value) -> Vec<Finding> {
@@ -164,5 +139,18 @@ mod tests {
             }
         });
         assert_eq!(patch[0]["value"], r#"{"b":{"max":"4"},"a":2}"#);
+    }
+
+    #[test]
+    fn a_key_inside_of_an_annotation_goes_and_is_not_null() {
+        let object = json!({"note": r#"{"b": {"max": 1}, "a": 2}"#});
+        let (patch, _) = patch(&object, |object| {
+            let has_it = object["note"]
+                .as_str()
+                .is_some_and(|text| text.contains("max"));
+            let path = FieldPath::of(&["note"]).inside("b").inside("max");
+            Vec::from_iter(has_it.then(|| finding(path, Value::Null)))
+        });
+        assert_eq!(patch[0]["value"], r#"{"b":{},"a":2}"#);
     }
 }

@@ -31,8 +31,8 @@ pub struct RolloutObject {
 }
 
 impl RolloutObject {
-    /// A stored object by what `judge` and `team` say of it, with its patch; `None` for one that is no Ray object, and for one
-    /// that goes away: nobody has to mend that, and the background audit leaves it out too.
+    /// A stored object by what `judge` and `team` say of it, with its patch; `None` for one that is no Ray object, and
+    /// for one that goes away: nobody has to mend that, and the background audit leaves it out too.
     pub fn of(
         value: &Value,
         judge: impl Fn(&RayObject<'_>) -> (AuditedObject, Vec<Finding>),
@@ -47,7 +47,8 @@ impl RolloutObject {
             let findings = findings.filter(|(audited, _)| audited.enforced > Mode::Off);
             Some(findings.map(|(_, finding)| finding).collect())
         };
-        let (patch, mended) = if findings.is_empty() || object.ray_owner().is_some() {
+        let is_mendable = findings.iter().any(|finding| finding.mend.is_some());
+        let (patch, mended) = if !is_mendable || object.ray_owner().is_some() {
             // KubeRay would take back a change of what it has made.
             (Vec::new(), 0)
         } else {

@@ -7,7 +7,7 @@ use crate::plan::growth::pod_size;
 use crate::plan::nodes::group::ClusterConfig;
 use crate::plan::nodes::{problems, rows};
 use crate::plan::outcome::problem::ProblemEffect;
-use crate::plan::packing::pack::as_ray;
+use crate::plan::packing::pack::PackingRules;
 use crate::plan::removal::enforce;
 use crate::plan::serve::serve;
 use crate::plan::situation::Situation;
@@ -34,7 +34,7 @@ pub(crate) fn decide<'a>(situation: &'a Situation<'a>) -> Decided<'a> {
     enforce::enforce_group_maxima(&mut state, false);
     enforce::enforce_cluster_maximum(&mut state, false);
     // After the maxima, because a demand must not be served by a node that a maximum forces out.
-    let remainder = serve(&mut state, &demands, as_ray);
+    let remainder = serve(&mut state, &demands, PackingRules::AsRay);
     let pending_s = settings.pending_idle_timeout_s;
     if pending_s.is_some() {
         enforce::note_unneeded(&mut state, &situation.history().unneeded_since, now);

@@ -8,7 +8,6 @@ use crate::plan::settings::PlanSettings;
 use crate::plan::situation::Situation;
 use crate::plan::slices::findings::Findings;
 use crate::plan::slices::gangs::attempts::Attempts;
-use crate::plan::slices::read::Inputs;
 use crate::plan::strategy::Strategy;
 use crate::plan::{base, pipeline};
 use crate::snapshot::Snapshot;
@@ -33,14 +32,13 @@ pub fn decide(snapshot: &Snapshot, settings: &PlanSettings) -> (Plan, PlanReport
     if settings.strategy == Strategy::Ray {
         return conclude(&base::decide(&situation), None);
     }
-    let inputs = Inputs::of(&situation);
     let attempts = Attempts::of(snapshot, situation.now);
-    let (mut decided, mut findings) = pipeline::decide(&situation, &inputs, &attempts);
+    let (mut decided, mut findings) = pipeline::decide(&situation, &attempts);
     // Given up pods leave their room to others, which may change anything decided after it: all of it is decided
     // once more.
     let fewer = attempts.without_given_up(&decided, &findings.evidence);
     if let Some(fewer) = &fewer {
-        (decided, findings) = pipeline::decide(&situation, &inputs, fewer);
+        (decided, findings) = pipeline::decide(&situation, fewer);
     }
     conclude(&decided, Some(&findings))
 }

@@ -28,15 +28,15 @@ use crate::hash::HashSet;
 use crate::plan::decided::Decided;
 use crate::plan::demand::requests::RequestBatch;
 use crate::plan::demand::shape::ShapeId;
+use crate::plan::packing::pack::PackingRules;
 use crate::plan::packing::servable::servable;
-use crate::plan::packing::steps::by_steps;
 use crate::plan::removal::enforce;
 use crate::plan::serve::serve;
 use crate::plan::situation::Situation;
 use crate::plan::slices::blocked::memory as blocked;
 use crate::plan::slices::findings::Findings;
 use crate::plan::slices::gangs::attempts::Attempts;
-use crate::plan::slices::read::{Inputs, ReadCluster};
+use crate::plan::slices::read::ReadCluster;
 use crate::plan::slices::rooms::make_room::{await_room, make_room};
 use crate::plan::slices::shrinking::{holders, shrink};
 use crate::plan::slices::small_pods::bursts;
@@ -48,7 +48,6 @@ use crate::snapshot::pod::Pod;
 /// Decides with all slices, while `attempts` are not tried.
 pub(crate) fn decide<'a>(
     situation: &'a Situation<'a>,
-    inputs: &'a Inputs,
     attempts: &'a Attempts,
 ) -> (Decided<'a>, Findings<'a>) {
     let (own_pods, now) = (situation.own_pods, situation.now);
@@ -60,8 +59,10 @@ pub(crate) fn decide<'a>(
         leftovers,
         hanging,
         evidence,
+        departures,
+        goals,
         mut problems,
-    } = ReadCluster::of(situation, inputs);
+    } = ReadCluster::of(situation);
     let kept_back = attempts.keep_back(&mut state, &mut demands, now);
     problems.extend(blocked::mark(&mut state, &evidence, history, own_pods, now));
     excess::count_draining(&mut state, &config, &leftovers, &hanging);
@@ -70,10 +71,10 @@ pub(crate) fn decide<'a>(
     enforce::enforce_cluster_maximum(&mut state, true);
     let excess = excess::excess_nodes(situation, &state, &config, &leftovers);
     let reliefs = memory_in_use::reserve(&mut state);
-    let remainder = serve(&mut state, &demands, by_steps);
+    let remainder = serve(&mut state, &demands, PackingRules::Steady);
     memory_in_use::grant(&mut state, &reliefs, now);
     let (standby, only_ready) =
-        ready::keep_ready(&mut state, &inputs.goals, situation, &leftovers, &demands);
+        ready::keep_ready(&mut state, &goals, situation, &leftovers, &demands);
     problems.extend(standby.is_none().then(ready::given_up));
     let bursts = |state| bursts::record(history, state, now);
     let mut findings = Findings {
@@ -84,7 +85,7 @@ pub(crate) fn decide<'a>(
         hanging,
         standby: standby.unwrap_or_default(),
         attempts,
-        departures: &inputs.departures,
+        departures,
         rooms: BTreeMap::new(),
     };
     let waiting = servable(&state, &remainder);

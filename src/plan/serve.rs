@@ -3,14 +3,14 @@
 use crate::plan::demand::requests::{Demand, DemandOrigin, RequestBatch};
 use crate::plan::list::{DemandIndex, List};
 use crate::plan::nodes::node::CountedAmounts;
-use crate::plan::packing::pack::Steps;
+use crate::plan::packing::pack::PackingRules;
 use crate::plan::packing::state::DecisionState;
 
-/// Serves the demands in order, each by the `steps` of a packing. Returns the request batches that could not be placed.
+/// Serves the demands in order, each by these rules of packing. Returns the request batches that could not be placed.
 pub(crate) fn serve(
     state: &mut DecisionState,
     demands: &List<DemandIndex, Demand<'_>>,
-    steps: Steps,
+    rules: PackingRules,
 ) -> Vec<RequestBatch> {
     let mut remainder = Vec::new();
     let mut tasks = Vec::new();
@@ -35,7 +35,7 @@ pub(crate) fn serve(
             }
             DemandOrigin::Gang(..) => CountedAmounts::Free,
         };
-        let packed = state.pack(batches.clone(), source, steps);
+        let packed = state.pack(batches.clone(), source, rules);
         if packed.has_placed_all() {
             packed.commit();
         } else {
@@ -44,6 +44,6 @@ pub(crate) fn serve(
         }
     }
     // Tasks and actors are packed together and last, as in Ray: whatever fits of them is placed.
-    remainder.extend(state.pack(tasks, CountedAmounts::Free, steps).commit());
+    remainder.extend(state.pack(tasks, CountedAmounts::Free, rules).commit());
     remainder
 }

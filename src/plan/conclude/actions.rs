@@ -84,12 +84,11 @@ pub(crate) fn plan(decided: &Decided<'_>, findings: Option<&Findings<'_>>) -> Pl
         plan.groups = unchanged(decided);
     }
     plan.notes = notes(decided, &plan, only_staying);
-    plan.remember = remember::history(decided, &plan, findings.is_none());
+    let mut history = remember::history(decided, &plan, findings.is_none());
     if let Some(findings) = findings {
-        let mut history = std::mem::take(&mut plan.remember);
         findings.remember(&mut history, decided, &plan);
-        plan.remember = history;
     }
+    plan.remember = history;
     let (end, unused) = idle_end::decide(snapshot, settings.strategy, now);
     plan.end = end.filter(|_| plan.waiting.is_none());
     plan.remember.unused = unused;
@@ -244,7 +243,7 @@ fn count_evicted(
             .filter(|pod| pod.group == group.name);
         let hanging = &findings.hanging;
         let evicted = of_group.filter(|pod| {
-            is_evicted(findings.departures, &decided.config, pod) || hanging.holds(pod)
+            is_evicted(&findings.departures, &decided.config, pod) || hanging.holds(pod)
         });
         let allowed = u64::try_from(
             group

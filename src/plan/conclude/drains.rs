@@ -59,7 +59,7 @@ pub(crate) fn drains(decided: &Decided<'_>, findings: Option<&Findings<'_>>) -> 
     let drained: HashSet<&str> = drains.iter().map(|drain| drain.pod.as_str()).collect();
     let others = decided.situation.own_pods.iter();
     let others = others.filter(|pod| !drained.contains(pod.name));
-    let untold = |pod| untold(decided, findings?.departures, pod);
+    let untold = |pod| untold(decided, &findings?.departures, pod);
     let untold: Vec<NodeDrain> = others.filter_map(untold).collect();
     drains.extend(untold);
     drains

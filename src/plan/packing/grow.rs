@@ -7,15 +7,13 @@ use crate::plan::growth::useful::useful;
 use crate::plan::list::NodeIndex;
 use crate::plan::nodes::node::Placement;
 use crate::plan::outcome::step::PlacementStep;
-use crate::plan::packing::pack::Packing;
+use crate::plan::packing::pack::{Packing, PackingRules};
 
 impl Packing<'_> {
-    /// Lets pods grow towards their resize limits for the requests that are left: as Ray does, as far as they may, or
-    /// as far as that is of use (`as_needed`). Every pod that was considered moves to the end of the order: first the
+    /// Lets pods grow towards their resize limits for the requests that are left. Every pod that was considered moves to the end of the order: first the
     /// pods that were picked, then the others.
-    pub(crate) fn grow(&mut self, order: Vec<NodeIndex>, as_needed: bool) -> Vec<NodeIndex> {
-        let can_grow =
-            |packing: &Self, number: &NodeIndex| packing.growth(*number, as_needed).is_some();
+    pub(crate) fn grow(&mut self, order: Vec<NodeIndex>) -> Vec<NodeIndex> {
+        let can_grow = |packing: &Self, number: &NodeIndex| packing.growth(*number).is_some();
         let (mut growing, mut order): (Vec<_>, Vec<_>) =
             order.into_iter().partition(|number| can_grow(self, number));
         let mut unpicked = Vec::new();
@@ -35,14 +33,14 @@ impl Packing<'_> {
                 let place = place.map(|resize| resize.kube_node);
                 if place.is_some_and(|place| places_tried.contains(&place)) {
                     later.push(number);
-                } else if self.is_useless(number, &useless, as_needed) {
+                } else if self.is_useless(number, &useless) {
                     unpicked.push(number);
                 } else {
                     places_tried.extend(place);
                     batch.push(number);
                 }
             }
-            let (picked, rest) = self.pick_growing(&batch, &mut useless, as_needed);
+            let (picked, rest) = self.pick_growing(&batch, &mut useless);
             order.extend(picked);
             // Requests and headroom only become less, so a pod that none of them picks now is not tried
             // again, and none that is equal to it. The others on its Kubernetes node are: they may have
@@ -59,15 +57,16 @@ impl Packing<'_> {
 
     /// The size that a pod has, or was asked to have in this round, and the size to which it may grow,
     /// if it can grow.
-    fn growth(&self, number: NodeIndex, as_needed: bool) -> Option<(Size, Size)> {
+    fn growth(&self, number: NodeIndex) -> Option<(Size, Size)> {
         let node = self.node(number)?;
         let resize = node.resize.as_deref()?;
         let room = resize.headroom(&self.headrooms);
         let grew = |take: &Placement| take.step == PlacementStep::Grow;
         // Demand that was served before in this round may have made the pod grow, and it may grow
         // further, unless it has grown as far as it may.
-        let has_grown =
-            as_needed && resize.progress == ResizeProgress::New && node.takes.iter().any(grew);
+        let has_grown = self.rules == PackingRules::Steady
+            && resize.progress == ResizeProgress::New
+            && node.takes.iter().any(grew);
         let (from, goal) = if has_grown {
             (resize.has(), resize.most(room))
         } else {
@@ -78,11 +77,11 @@ impl Packing<'_> {
     }
 
     /// True if a pod would be in one of these states once it had grown as far as it can.
-    fn is_useless(&mut self, number: NodeIndex, useless: &HashSet<u32>, as_needed: bool) -> bool {
+    fn is_useless(&mut self, number: NodeIndex, useless: &HashSet<u32>) -> bool {
         if useless.is_empty() {
             return false;
         }
-        let Some((node, (_, goal))) = self.node(number).zip(self.growth(number, as_needed)) else {
+        let Some((node, (_, goal))) = self.node(number).zip(self.growth(number)) else {
             return false;
         };
         let mut grown = node.clone();
@@ -98,14 +97,13 @@ impl Packing<'_> {
         &mut self,
         growing: &[NodeIndex],
         useless: &mut HashSet<u32>,
-        as_needed: bool,
     ) -> (Vec<NodeIndex>, Vec<NodeIndex>) {
         let originals = growing
             .iter()
             .map(|number| self.changed.get(number).cloned());
         let originals: Vec<_> = originals.collect();
         for number in growing {
-            if let Some((_, goal)) = self.growth(*number, as_needed) {
+            if let Some((_, goal)) = self.growth(*number) {
                 self.change(*number, |node, names| node.set_size(names, goal));
             }
         }
@@ -126,20 +124,22 @@ impl Packing<'_> {
             }
         }
         for number in &picked {
-            self.ask(*number, as_needed);
+            self.ask(*number);
         }
         (picked, rest)
     }
 
     /// Asks a pod to grow: as far as that is of use, or as far as it may.
-    fn ask(&mut self, number: NodeIndex, as_needed: bool) {
+    fn ask(&mut self, number: NodeIndex) {
         let names = (self.state.cpu, self.state.memory);
-        let sizes = self.node(number).zip(self.growth(number, as_needed));
+        let sizes = self.node(number).zip(self.growth(number));
         let sizes = sizes.and_then(|(node, (from, most))| {
             let resize = node.resize.as_deref()?;
             // The work that runs in it and that was placed on it.
             let taken = |name| node.taken(name?);
-            let needed = taken(names.0).zip(taken(names.1)).filter(|_| as_needed);
+            let needed = taken(names.0)
+                .zip(taken(names.1))
+                .filter(|_| self.rules == PackingRules::Steady);
             #[expect(clippy::cast_possible_truncation, reason = "whole bytes, saturating")]
             let needed = needed.map(|(cpu, memory)| Size {
                 cpu,

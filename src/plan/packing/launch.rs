@@ -4,21 +4,17 @@ use crate::plan::list::GroupIndex;
 use crate::plan::nodes::node::{Fate, PlannedNode};
 use crate::plan::outcome::step::PlacementStep;
 use crate::plan::packing::candidates::{Candidates, Member};
-use crate::plan::packing::pack::{LaunchRules, Packing};
+use crate::plan::packing::pack::{Packing, PackingRules};
 use crate::plan::packing::state::{DecisionState, PlannedGroup};
 
 impl Packing<'_> {
     /// Launches new nodes for the requests that are left, as many as the maxima allow, of
     /// the groups that `may` allows.
-    pub(crate) fn launch(
-        &mut self,
-        rules: LaunchRules,
-        may: impl Fn(&DecisionState, &PlannedGroup) -> bool,
-    ) {
+    pub(crate) fn launch(&mut self, may: impl Fn(&DecisionState, &PlannedGroup) -> bool) {
         if self.has_placed_all() {
             return;
         }
-        let as_ray = rules == LaunchRules::AsRay;
+        let as_ray = self.rules == PackingRules::AsRay;
         let listed = self.order.iter().filter_map(|number| self.node(*number));
         let listed = listed.map(|node| node.count).fold(0, u64::saturating_add);
         let going = (self.state.in_order()).filter(|node| !as_ray && !node.stays());

@@ -12,17 +12,14 @@ use crate::plan::outcome::step::PlacementStep;
 use crate::plan::packing::candidates::{Candidates, Member};
 use crate::plan::packing::state::{DecisionState, with_parts};
 
-/// The order of the steps of one packing.
-pub(crate) type Steps = fn(&mut Packing<'_>);
-
-/// The rules for launches in which strategies differ.
+/// The rules of a packing, in which strategies differ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum LaunchRules {
-    /// Nodes on their way out take their places until they are gone, equally good groups take turns, and a missing
-    /// head is launched.
+pub(crate) enum PackingRules {
+    /// Ray's order of the steps. Pods grow as far as they may, nodes on their way out take their places until they are
+    /// gone, equally good groups take turns, and a missing head is launched.
     AsRay,
-    /// Nodes on their way out take no place, and of equally good groups the first one is taken. Only KubeRay makes
-    /// the head.
+    /// The improved order. Pods grow as far as that is of use, nodes on their way out take no place, and of equally
+    /// good groups the first one is taken. Only KubeRay makes the head.
     Steady,
 }
 
@@ -30,6 +27,7 @@ pub(crate) enum LaunchRules {
 pub(crate) struct Packing<'a> {
     pub(crate) state: &'a mut DecisionState,
     pub(crate) source: CountedAmounts,
+    pub(crate) rules: PackingRules,
     /// The request batches in the order of packing, each with the number of units that are left.
     pub(crate) batches: Vec<RequestBatch>,
     /// The list of nodes in its new order.
@@ -50,10 +48,13 @@ impl DecisionState {
         &mut self,
         batches: Vec<RequestBatch>,
         source: CountedAmounts,
-        steps: Steps,
+        rules: PackingRules,
     ) -> Packing<'_> {
-        let mut packing = self.packing(batches, source);
-        steps(&mut packing);
+        let mut packing = self.packing(batches, source, rules);
+        match rules {
+            PackingRules::AsRay => packing.as_ray(),
+            PackingRules::Steady => packing.by_steps(),
+        }
         packing
     }
 
@@ -62,6 +63,7 @@ impl DecisionState {
         &mut self,
         mut batches: Vec<RequestBatch>,
         source: CountedAmounts,
+        rules: PackingRules,
     ) -> Packing<'_> {
         // Ray's order: the hardest to place first, and equal ones in the order in which they came.
         batches.sort_by(|left, right| {
@@ -73,6 +75,7 @@ impl DecisionState {
         self.work.spend(passes);
         Packing {
             source,
+            rules,
             batches,
             order: self.order.clone(),
             changed: HashMap::default(),
@@ -97,47 +100,47 @@ impl DecisionState {
     }
 }
 
-/// Packs in Ray's order. The list is then: nodes that were picked, nodes that were not, nodes
-/// on which nothing fits, the pods that may grow, and at last new nodes.
-pub(crate) fn as_ray(packing: &mut Packing<'_>) {
-    let names = (packing.state.cpu, packing.state.memory);
-    for node in packing.state.nodes.iter_mut() {
-        let resize = node.resize.as_deref().filter(|one| one.is_in_progress());
-        if let Some(size) = resize.map(|resize| resize.desired) {
-            node.set_size(names, size);
-        }
-    }
-    // Ray sets aside the running nodes on which no request fits, whatever their labels are.
-    // Without requests it sets none aside.
-    let mut fits_any: HashMap<u32, bool> = HashMap::default();
-    let order = std::mem::take(&mut packing.order);
-    let (open, exhausted): (Vec<_>, Vec<_>) = order.into_iter().partition(|number| {
-        let is_running = |node: &PlannedNode| node.stage() == Stage::Running;
-        if !packing.state.nodes.get(*number).is_some_and(is_running) {
-            return true;
-        }
-        let class = packing.state.class(*number, packing.source);
-        let (state, source) = (&*packing.state, packing.source as usize);
-        let fits = |batch: &RequestBatch| {
-            let node = &state.nodes[*number];
-            let mut needs = state.shapes.get(batch.shape).positive();
-            needs.all(|(name, needed)| {
-                let free = node.amount(name).and_then(|amount| amount.free[source]);
-                free.unwrap_or(state.names.implied(name)) >= needed
-            })
-        };
-        let batches = &packing.batches;
-        let fits_any = fits_any.entry(class);
-        *fits_any.or_insert_with(|| batches.is_empty() || batches.iter().any(fits))
-    });
-    let (mut order, rest) = packing.pick_existing(None, &open);
-    order.extend(rest);
-    order.extend(exhausted);
-    packing.order = packing.grow(order, false);
-    packing.launch(LaunchRules::AsRay, |_, _| true);
-}
-
 impl Packing<'_> {
+    /// Packs in Ray's order. The list is then: nodes that were picked, nodes that were not, nodes
+    /// on which nothing fits, the pods that may grow, and at last new nodes.
+    pub(crate) fn as_ray(&mut self) {
+        let names = (self.state.cpu, self.state.memory);
+        for node in self.state.nodes.iter_mut() {
+            let resize = node.resize.as_deref().filter(|one| one.is_in_progress());
+            if let Some(size) = resize.map(|resize| resize.desired) {
+                node.set_size(names, size);
+            }
+        }
+        // Ray sets aside the running nodes on which no request fits, whatever their labels are.
+        // Without requests it sets none aside.
+        let mut fits_any: HashMap<u32, bool> = HashMap::default();
+        let order = std::mem::take(&mut self.order);
+        let (open, exhausted): (Vec<_>, Vec<_>) = order.into_iter().partition(|number| {
+            let is_running = |node: &PlannedNode| node.stage() == Stage::Running;
+            if !self.state.nodes.get(*number).is_some_and(is_running) {
+                return true;
+            }
+            let class = self.state.class(*number, self.source);
+            let (state, source) = (&*self.state, self.source as usize);
+            let fits = |batch: &RequestBatch| {
+                let node = &state.nodes[*number];
+                let mut needs = state.shapes.get(batch.shape).positive();
+                needs.all(|(name, needed)| {
+                    let free = node.amount(name).and_then(|amount| amount.free[source]);
+                    free.unwrap_or(state.names.implied(name)) >= needed
+                })
+            };
+            let batches = &self.batches;
+            let fits_any = fits_any.entry(class);
+            *fits_any.or_insert_with(|| batches.is_empty() || batches.iter().any(fits))
+        });
+        let (mut order, rest) = self.pick_existing(None, &open);
+        order.extend(rest);
+        order.extend(exhausted);
+        self.order = self.grow(order);
+        self.launch(|_, _| true);
+    }
+
     /// Puts the result into effect. Returns the request batches that could not be placed, in the
     /// order of packing.
     pub(crate) fn commit(self) -> Vec<RequestBatch> {

@@ -5,49 +5,49 @@ use crate::plan::list::NodeIndex;
 use crate::plan::nodes::life::Stage;
 use crate::plan::nodes::node::{PlannedNode, StartProspect};
 use crate::plan::outcome::step::PlacementStep;
-use crate::plan::packing::pack::{LaunchRules, Packing};
+use crate::plan::packing::pack::Packing;
 use crate::plan::packing::state::DecisionState;
 
-/// Packs in the improved order: free resources, resizes in progress, pods that grow now, pending
-/// nodes, new ones, and at last what is not expected to serve anything soon.
-///
-/// Ray moves what it picked to the front. The order here stays, so that the next round tries the
-/// nodes in the same one and decides the same.
-pub(crate) fn by_steps(packing: &mut Packing<'_>) {
-    let running = packing.those(&packing.order, |node| {
-        node.stays() && node.stage() == Stage::Running
-    });
-    packing.pick_running(&running);
-    let is_crowded = |state: &DecisionState, number: &NodeIndex| {
-        let resize = state
-            .nodes
-            .get(*number)
-            .and_then(|node| node.resize.as_deref());
-        let notes = resize.zip(state.notes.get(number));
-        notes.is_some_and(|(resize, notes)| notes.is_crowded(resize.base.memory))
-    };
-    let (crowded, roomy): (Vec<_>, Vec<_>) = running
-        .iter()
-        .partition(|number| is_crowded(packing.state, number));
-    packing.grow(roomy, true);
-    let open = packing.those(&packing.order, |node| !node.is_blocked());
-    packing.pick_pending(&open, |_, _| true);
-    packing.list_parts();
-    packing.launch(LaunchRules::Steady, |_, group| group.block.is_none());
-    // Crowded pods grow for what fits nowhere else, and what is left then waits for the nodes
-    // and groups that cannot be served now.
-    if !packing.has_placed_all() {
-        packing.grow(crowded, true);
-    }
-    if packing.state.has_blocked {
-        let blocked = packing.those(&packing.order, |node| node.start == StartProspect::Blocked);
-        packing.pick_pending(&blocked, |_, _| true);
-        packing.list_parts();
-        packing.launch(LaunchRules::Steady, |_, _| true);
-    }
-}
-
 impl Packing<'_> {
+    /// Packs in the improved order: free resources, resizes in progress, pods that grow now, pending
+    /// nodes, new ones, and at last what is not expected to serve anything soon.
+    ///
+    /// Ray moves what it picked to the front. The order here stays, so that the next round tries the
+    /// nodes in the same one and decides the same.
+    pub(crate) fn by_steps(&mut self) {
+        let running = self.those(&self.order, |node| {
+            node.stays() && node.stage() == Stage::Running
+        });
+        self.pick_running(&running);
+        let is_crowded = |state: &DecisionState, number: &NodeIndex| {
+            let resize = state
+                .nodes
+                .get(*number)
+                .and_then(|node| node.resize.as_deref());
+            let notes = resize.zip(state.notes.get(number));
+            notes.is_some_and(|(resize, notes)| notes.is_crowded(resize.base.memory))
+        };
+        let (crowded, roomy): (Vec<_>, Vec<_>) = running
+            .iter()
+            .partition(|number| is_crowded(self.state, number));
+        self.grow(roomy);
+        let open = self.those(&self.order, |node| !node.is_blocked());
+        self.pick_pending(&open, |_, _| true);
+        self.list_parts();
+        self.launch(|_, group| group.block.is_none());
+        // Crowded pods grow for what fits nowhere else, and what is left then waits for the nodes
+        // and groups that cannot be served now.
+        if !self.has_placed_all() {
+            self.grow(crowded);
+        }
+        if self.state.has_blocked {
+            let blocked = self.those(&self.order, |node| node.start == StartProspect::Blocked);
+            self.pick_pending(&blocked, |_, _| true);
+            self.list_parts();
+            self.launch(|_, _| true);
+        }
+    }
+
     /// Picks among running nodes: free resources first, then resizes in progress.
     fn pick_running(&mut self, running: &[NodeIndex]) {
         // Resources that a resize will give are not free, whichever packing used them first, so

@@ -137,18 +137,24 @@ fn take_out(
 /// Sorts nodes in the order of removal: those in which Ray does not run first, then those that have been idle
 /// for longest, then those that are least in use.
 pub(crate) fn sort_for_removal(state: &DecisionState, numbers: &mut [NodeIndex]) {
-    // Once for each node, because sorting compares each of them many times.
-    let uses = state.nodes.map(PlannedNode::mean_use);
-    numbers.sort_by(|left, right| {
+    // The shares once for each node, because sorting compares each of them many times.
+    let shares = numbers.iter().map(|number| {
+        let share = state.nodes.get(*number).map_or(0.0, PlannedNode::mean_use);
+        (*number, share)
+    });
+    let mut shares: Vec<(NodeIndex, f64)> = shares.collect();
+    shares.sort_by(|(left, share), (right, other_share)| {
         let nodes = state.nodes.get(*left).zip(state.nodes.get(*right));
-        let shares = uses.get(*left).zip(uses.get(*right));
-        let (Some((one, other)), Some((share, other_share))) = (nodes, shares) else {
+        let Some((one, other)) = nodes else {
             return Ordering::Equal;
         };
         (one.ray_id().is_some().cmp(&other.ray_id().is_some()))
             .then(other.idle_ms.cmp(&one.idle_ms))
             .then_with(|| share.total_cmp(other_share))
     });
+    for (place, (number, _)) in numbers.iter_mut().zip(shares) {
+        *place = number;
+    }
 }
 
 /// Removes nodes that no demand needs and that have been idle for longer than the timeout, but none

@@ -28,7 +28,7 @@ pub(crate) struct Findings<'a> {
     /// The placement groups that have been given up, and the last jump that was not admitted.
     pub(crate) attempts: &'a Attempts,
     /// The pods that are about to leave with their Kubernetes node, by name.
-    pub(crate) departures: &'a BTreeMap<String, Departure>,
+    pub(crate) departures: BTreeMap<String, Departure>,
     /// The time since which Kubernetes nodes have had room for pods that wait.
     pub(crate) rooms: RoomMemory,
 }

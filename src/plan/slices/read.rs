@@ -23,25 +23,6 @@ use crate::plan::slices::objects::{faults, rows, started};
 use crate::plan::slices::standby::goals::StandbyGoals;
 use crate::plan::slices::{raylets, resizes};
 
-/// The pods that will leave, and the goals of standby: the same however often the decision is made.
-pub(crate) struct Inputs {
-    pub(crate) goals: StandbyGoals,
-    pub(crate) departures: BTreeMap<String, Departure>,
-}
-
-impl Inputs {
-    /// The pods that will leave by the objects, and the goals of standby.
-    pub(crate) fn of(situation: &Situation<'_>) -> Self {
-        let (settings, now) = (situation.settings, situation.now);
-        let config = started::read(&situation.snapshot.ray_cluster);
-        let times = (settings.drain_timeout_s, now);
-        let departures = departures(situation.snapshot, situation.own_pods, &config, times);
-        let mut goals = StandbyGoals::at(&settings.headroom, &settings.schedules, now);
-        goals.replace(departures.values(), situation.live);
-        Self { goals, departures }
-    }
-}
-
 /// The cluster before anything is decided.
 pub(crate) struct ReadCluster<'a> {
     pub(crate) config: ClusterConfig,
@@ -50,23 +31,41 @@ pub(crate) struct ReadCluster<'a> {
     pub(crate) leftovers: Leftovers<'a>,
     pub(crate) hanging: HangingPods<'a>,
     pub(crate) evidence: Evidence<'a>,
+    /// The pods that are about to leave with their Kubernetes node, by name.
+    pub(crate) departures: BTreeMap<String, Departure>,
+    /// The goals of standby.
+    pub(crate) goals: StandbyGoals,
     pub(crate) problems: Vec<Problem>,
 }
 
 impl<'a> ReadCluster<'a> {
     /// Reads the objects of a situation.
-    pub(crate) fn of(situation: &'a Situation<'a>, inputs: &Inputs) -> Self {
-        let own_pods = situation.own_pods;
+    pub(crate) fn of(situation: &'a Situation<'a>) -> Self {
+        let (own_pods, live) = (situation.own_pods, situation.live);
+        let (settings, now) = (situation.settings, situation.now);
         let mut config = started::read(&situation.snapshot.ray_cluster);
         let mut problems = std::mem::take(&mut config.problems);
         problems.extend(problems::all(situation.snapshot, own_pods));
-        problems.extend(raylets::believe(&mut config, own_pods, situation.live));
-        let hanging = HangingPods::of(own_pods, &config, situation.now);
+        problems.extend(raylets::believe(&mut config, own_pods, live));
+        let hanging = HangingPods::of(own_pods, &config, now);
         problems.extend(hanging.problems());
-        let (mut rows, leftovers) = observe(situation, inputs, &config, &hanging);
+        let times = (settings.drain_timeout_s, now);
+        let departures = departures(situation.snapshot, own_pods, &config, times);
+        let mut goals = StandbyGoals::at(&settings.headroom, &settings.schedules, now);
+        goals.replace(departures.values(), live);
+        let (mut rows, leftovers) = observe(situation, &departures, &config, &hanging);
         let evidence = Evidence::of(situation, &rows, &config);
         rows::take_out_unknown(&mut rows, &config);
-        let (state, demands) = read(situation, inputs, &config, &rows, &evidence, &mut problems);
+        let further: Vec<&str> = goals.resources().collect();
+        let (mut state, demands) = read(
+            situation,
+            &config,
+            &rows,
+            &further,
+            &evidence,
+            &mut problems,
+        );
+        faults::mark_going(&mut state, &rows, &evidence.given_up, &departures);
         Self {
             config,
             state,
@@ -74,6 +73,8 @@ impl<'a> ReadCluster<'a> {
             leftovers,
             hanging,
             evidence,
+            departures,
+            goals,
             problems,
         }
     }
@@ -82,7 +83,7 @@ impl<'a> ReadCluster<'a> {
 /// The rows of the nodes as the objects have them, and the pods without a row.
 fn observe<'a: 'c, 'c>(
     situation: &'a Situation<'a>,
-    inputs: &Inputs,
+    departures: &BTreeMap<String, Departure>,
     config: &'c ClusterConfig,
     hanging: &HangingPods<'_>,
 ) -> (Vec<NodeRow<'c>>, Leftovers<'a>) {
@@ -90,27 +91,24 @@ fn observe<'a: 'c, 'c>(
     rows::settle(&mut list, &mut leftovers, situation);
     // The rows of pods to come borrow from the groups.
     let mut list: Vec<NodeRow<'c>> = list;
-    let (departures, own_pods) = (&inputs.departures, situation.own_pods);
-    rows::add_awaited(&mut list, config, own_pods, departures, hanging);
+    rows::add_awaited(&mut list, config, situation.own_pods, departures, hanging);
     (list, leftovers)
 }
 
 /// The nodes, the groups and the requests in numbers, each node at the size at which it counts.
 fn read<'a>(
     situation: &Situation<'a>,
-    inputs: &Inputs,
     config: &ClusterConfig,
     rows: &[NodeRow<'_>],
+    further: &[&str],
     evidence: &Evidence<'_>,
     problems: &mut Vec<Problem>,
 ) -> (DecisionState, List<DemandIndex, Demand<'a>>) {
     let now = situation.now;
-    let further: Vec<&str> = inputs.goals.resources().collect();
-    let (mut state, demands) = assemble::state(situation, config, rows, &further);
+    let (mut state, demands) = assemble::state(situation, config, rows, further);
     state.unread_nodes = config.unread_nodes;
     problems.extend(assemble::faults(&state, &ProblemEffect::CountedUpToTotal));
     faults::correct_amounts(&mut state);
-    faults::mark_going(&mut state, rows, &evidence.given_up, &inputs.departures);
     let mut kube_nodes = HashMap::default();
     if let Some(nodes) = &situation.snapshot.nodes {
         let loads = &situation.snapshot.loads;

@@ -29,7 +29,7 @@ impl Findings<'_> {
         history.departing = departing
             .map(|(pod, departure)| (pod.clone(), departure.since))
             .collect();
-        history.told = departures::announcements(previous, self.departures, plan);
+        history.told = departures::announcements(previous, &self.departures, plan);
         history.rooms.clone_from(&self.rooms);
         history.resizes = resizes::remember(previous, decided);
         history.standby = standby(&decided.state);

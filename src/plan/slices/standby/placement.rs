@@ -9,7 +9,7 @@ use crate::plan::list::{List, NodeIndex};
 use crate::plan::nodes::life::Stage;
 use crate::plan::nodes::node::{CountedAmounts, PlannedNode};
 use crate::plan::outcome::step::PlacementStep;
-use crate::plan::packing::pack::{LaunchRules, Packing};
+use crate::plan::packing::pack::{Packing, PackingRules};
 use crate::plan::packing::state::DecisionState;
 
 impl DecisionState {
@@ -32,7 +32,7 @@ impl DecisionState {
             let node = packing.state.nodes.get(number);
             needed.holds(number) || node.is_some_and(|node| suits(packing.state, node))
         };
-        let mut packing = self.packing(batches, CountedAmounts::Free);
+        let mut packing = self.packing(batches, CountedAmounts::Free, PackingRules::Steady);
         let mut running = packing.those(&packing.order, |node| {
             node.stays() && node.stage() == Stage::Running
         });
@@ -50,9 +50,7 @@ impl DecisionState {
         packing.pick_pending(&open, usable);
         packing.list_parts();
         if launches {
-            packing.launch(LaunchRules::Steady, |state, group| {
-                group.block.is_none() && suits(state, &group.template)
-            });
+            packing.launch(|state, group| group.block.is_none() && suits(state, &group.template));
         }
         packing
     }

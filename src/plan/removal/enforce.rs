@@ -192,7 +192,7 @@ pub(crate) fn enforce_idle(
             || node.head
             || !timeout.is_some_and(is_idle_for)
             || !node.is_unneeded()
-            || node.keep_reason == Some(KeptReason::AwaitsRoom)
+            || node.keep_reason.is_some()
             || counted <= min
         {
             continue;

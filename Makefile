@@ -62,6 +62,7 @@ test-long: tools ## Long random runs, fresh parity cases, the lab at full size, 
 fmt: ## Format everything
 	$(CARGO) fmt
 	cd tests && gofmt -w .
+	scripts/wrap.py
 
 .PHONY: lint
 lint: tools ## Formatting, Clippy, go vet, documentation, licences: warnings are errors

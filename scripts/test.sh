@@ -17,6 +17,7 @@ go=${GO:-go}
 
 format() {
   "$cargo" fmt --check || return
+  scripts/wrap.py --check || return
   local unformatted
   unformatted=$(gofmt -l tests)
   [ -z "$unformatted" ] || {

@@ -78,6 +78,34 @@ pub fn nearest<'a>(typo: &str, candidates: impl IntoIterator<Item = &'a str>) ->
 #[error("{0}")]
 pub struct Misread(pub String);
 
+/// Lets types that people read as text be that text in JSON, too, and in its schema, so that it is made in one place: their
+/// `Display`.
+macro_rules! text_in_json {
+    ($($type:ty),+ $(,)?) => {$(
+        impl serde::Serialize for $type {
+            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.collect_str(self)
+            }
+        }
+
+        impl schemars::JsonSchema for $type {
+            fn inline_schema() -> bool {
+                true
+            }
+
+            fn schema_name() -> std::borrow::Cow<'static, str> {
+                String::schema_name()
+            }
+
+            fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+                String::json_schema(generator)
+            }
+        }
+    )+};
+}
+
+pub(crate) use text_in_json;
+
 #[cfg(test)]
 mod tests {
     use super::*;

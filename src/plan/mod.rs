@@ -3,7 +3,7 @@
 //! [`decide()`] takes a [`Snapshot`](crate::snapshot::Snapshot) and [`PlanSettings`], and returns a
 //! [`Plan`] and a [`PlanReport`]. It is a pure function: equal snapshots give equal plans. It packs
 //! demand onto nodes as Ray's autoscaler v2 (2.60.0) does; strategy `Ray` decides as that does,
-//! strategy `Rayfit` has the [named improvements](Strategy::Rayfit).
+//! strategy `Rayfit` improves on that.
 //!
 //! # The modules
 //!
@@ -53,8 +53,7 @@ pub(crate) mod strategy;
 
 pub use crate::plan::conclude::launch::RAY_CONCURRENT_LAUNCHES;
 pub(crate) use crate::plan::growth::pod_size::gap;
-pub use crate::plan::outcome::block_reason::BlockReason;
-pub use crate::plan::outcome::cause::{Departure, DepartureReason, RemovalCause};
+pub use crate::plan::outcome::cause::RemovalCause;
 pub(crate) use crate::plan::outcome::display::mebibytes;
 pub use crate::plan::outcome::plan::{
     ClusterEnd, ClusterEndPolicy, CountedUsers, Deletion, ExcessNode, GroupPlan, GrowthDemand,
@@ -68,15 +67,19 @@ pub use crate::plan::outcome::report::{
     StandbyReport,
 };
 pub use crate::plan::outcome::resize_note::{PodNote, ResizeNote, STATUS_ANNOTATION};
-pub use crate::plan::outcome::standby_reason::{StandbyLaunch, StandbyReason};
 pub use crate::plan::outcome::step::PlacementStep;
-pub use crate::plan::outcome::unmet::{CountedAtBase, DemandKind, Shortfall, Unmet, UnmetReason};
+pub use crate::plan::outcome::unmet::{DemandKind, Shortfall, Unmet, UnmetReason};
 pub(crate) use crate::plan::remember::is_overdue;
+pub use crate::plan::slices::blocked::reason::BlockReason;
+pub use crate::plan::slices::departures::reason::{Departure, DepartureReason};
+pub use crate::plan::slices::gangs::reason::NextTry;
+pub use crate::plan::slices::growth_backoff::reason::CountedAtBase;
 pub(crate) use crate::plan::slices::initial_sizes::initial_sizes;
 pub use crate::plan::slices::memory_in_use::followed_groups;
+pub use crate::plan::slices::small_pods::reason::KeptSmall;
+pub use crate::plan::slices::standby::reason::{StandbyLaunch, StandbyReason};
+pub use crate::plan::slices::standby::settings::{Headroom, HeadroomRequest, ScheduledStandby};
 pub use crate::plan::strategy::Strategy;
 pub use decide::decide;
 pub use schema::PlanLine;
-pub use settings::{
-    DRAIN_TIMEOUT_S, Headroom, HeadroomRequest, PlanSettings, ScaleUp, ScheduledStandby,
-};
+pub use settings::{PlanSettings, ScaleUp};

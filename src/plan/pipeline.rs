@@ -1,4 +1,5 @@
-//! The decision with all slices: Ray's decision, and what is added to it, in this order.
+//! The decision with all slices: Ray's decision, and what is added to it, in this order, which is that of the table in
+//! `docs/planner.md`.
 //!
 //! 1. Reading. Rows, groups and resizes count as the objects have them ([`objects`], [`resizes`], [`raylets`]).
 //!    Nodes that go in any case take nothing ([`departures`], [`blocked`]), and those
@@ -10,10 +11,14 @@
 //! 4. After packing: what nothing needs any more goes ([`given_up`], [`small_pods`]), or becomes smaller ([`shrinking`],
 //!    [`memory_in_use`]), and last, because what goes and shrinks in any case may leave enough room, idle nodes go for
 //!    what waits ([`rooms`]). The hosts of a replica go together ([`whole_replicas`]).
+//! 5. In the plan: new pods are made as large as their demand ([`initial_sizes`]), and workers with work are marked
+//!    ([`holds`]).
 //!
 //! [`departures`]: crate::plan::slices::departures
 //! [`gangs`]: crate::plan::slices::gangs
 //! [`growth_backoff`]: crate::plan::slices::growth_backoff
+//! [`holds`]: crate::plan::slices::holds
+//! [`initial_sizes`]: crate::plan::slices::initial_sizes
 //! [`objects`]: crate::plan::slices::objects
 //! [`raylets`]: crate::plan::slices::raylets
 //! [`resizes`]: crate::plan::slices::resizes

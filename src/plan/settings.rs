@@ -1,61 +1,74 @@
-//! The settings of a decision, besides the snapshot.
+//! The table of settings of a decision. The types of those that only one slice has lie beside that slice.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use crate::plan::slices::standby::settings::{Headroom, ScheduledStandby};
 use crate::plan::strategy::Strategy;
-use crate::quantity::Quantity;
-use crate::schedule::Hours;
 
-/// The settings of a decision, besides the snapshot.
-#[derive(Debug, Clone, PartialEq)]
-#[expect(clippy::struct_excessive_bools, reason = "independent settings")]
-pub struct PlanSettings {
+/// Declares the settings: one row for each, with its type and its value where no RayPolicy says otherwise.
+macro_rules! settings {
+    ($($(#[$about:meta])* $name:ident: $kind:ty = $usual:expr,)*) => {
+        /// The settings of a decision, besides the snapshot.
+        #[derive(Debug, Clone, PartialEq)]
+        pub struct PlanSettings {
+            $($(#[$about])* pub $name: $kind,)*
+        }
+
+        impl Default for PlanSettings {
+            fn default() -> Self {
+                Self { $($name: $usual,)* }
+            }
+        }
+    };
+}
+
+settings! {
     /// The strategy: Ray's decisions, or Rayfit's improvements on them.
-    pub strategy: Strategy,
+    strategy: Strategy = Strategy::default(),
     /// Seconds after which pending nodes that no demand needs are given up; `None`, which is
     /// Ray's default, keeps them.
-    pub pending_idle_timeout_s: Option<f64>,
+    pending_idle_timeout_s: Option<f64> = None,
     /// Keep GPU nodes for requests that name a GPU (`AUTOSCALER_CONSERVE_GPU_NODES`).
-    pub conserve_gpus: bool,
+    conserve_gpus: bool = true,
     /// No launch takes the number of the cluster's workers above this. Workers that are there stay.
-    pub max_workers: u64,
+    max_workers: u64 = 10_000,
     /// The limit on pods launched per time (strategy rayfit); `None` sets no bound.
-    pub scale_up: Option<ScaleUp>,
-    /// Seconds after which a pod that no Kubernetes node takes blocks its group.
-    pub unschedulable_s: f64,
+    scale_up: Option<ScaleUp> = None,
+    /// Seconds after which a pod that no Kubernetes node takes blocks its group. (A node autoscaler has made a node
+    /// by then, as a rule.)
+    unschedulable_s: f64 = 180.0,
     /// Seconds after which a pod with a Kubernetes node that has not become a Ray node no longer counts
-    /// as on its way (strategy rayfit).
-    pub progress_deadline_s: f64,
+    /// as on its way (strategy rayfit). (As of a Deployment without `progressDeadlineSeconds`.)
+    progress_deadline_s: f64 = 600.0,
     /// Seconds for which nodes above a maximum may finish their work before they are stopped;
     /// 0 stops them at once.
-    pub drain_timeout_s: f64,
+    drain_timeout_s: f64 = 600.0,
     /// Marks workers with work, so that node autoscalers leave their Kubernetes nodes
     /// alone (strategy rayfit).
-    pub hold_busy_nodes: bool,
+    hold_busy_nodes: bool = false,
     /// Seconds after which a pod that has grown gives up CPU that was spare; `None` keeps it.
-    pub shrink_after_s: Option<f64>,
+    shrink_after_s: Option<f64> = Some(15.0),
     /// The most seconds for which an idle pod is kept that is below its resize limits: see
     /// `slices::small_pods`. `None` keeps it no longer than other pods.
-    pub keep_small_s: Option<f64>,
+    keep_small_s: Option<f64> = Some(900.0),
     /// Seconds for which a resize that the kubelet has deferred is left as it is (strategy
     /// rayfit).
-    pub deferred_s: f64,
+    deferred_s: f64 = 0.0,
     /// Keeps small pods by the gaps between bursts of work (strategy rayfit).
-    pub learn_gaps: bool,
+    learn_gaps: bool = true,
     /// Lets pods grow when the memory that is really in use comes near to what they have
     /// (strategy rayfit).
-    pub follow_memory: bool,
+    follow_memory: bool = true,
     /// Removes idle pods before their idle timeout where demand that waits could use their room
     /// (strategy rayfit).
-    pub make_room: bool,
+    make_room: bool = true,
     /// Makes new pods larger than their template where a single request needs that
     /// (strategy rayfit).
-    pub initial_sizes: bool,
+    initial_sizes: bool = false,
     /// Room to keep free for demand to come (strategy rayfit).
-    pub headroom: Arc<Headroom>,
+    headroom: Arc<Headroom> = Arc::default(),
     /// Headroom and minima that hold at certain hours (strategy rayfit).
-    pub schedules: Arc<[ScheduledStandby]>,
+    schedules: Arc<[ScheduledStandby]> = Arc::default(),
 }
 
 /// The limit on how fast a cluster grows.
@@ -65,68 +78,4 @@ pub struct ScaleUp {
     pub max_pods: u64,
     /// The time, in seconds.
     pub per_s: u32,
-}
-
-/// Room to keep free for demand to come.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Headroom {
-    /// CPUs, in percent of those in use.
-    pub share_percent: u32,
-    /// CPUs. Of the share and of these the larger number counts.
-    pub cpus: u32,
-    /// Requests for which there is to be room besides.
-    pub requests: Vec<HeadroomRequest>,
-}
-
-/// Requests for which there is to be room.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct HeadroomRequest {
-    /// The resources of one of them, in Ray's units.
-    pub resources: BTreeMap<String, Quantity>,
-    /// The number of them.
-    pub count: u32,
-}
-
-/// Headroom and minima that hold at certain hours.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ScheduledStandby {
-    /// The name that plans give as the reason.
-    pub name: String,
-    /// The hours.
-    pub hours: Hours,
-    /// The least replicas by worker group.
-    pub min_replicas: BTreeMap<String, u32>,
-    /// The headroom while the hours last.
-    pub headroom: Headroom,
-}
-
-/// Seconds for which nodes above a maximum may finish their work where no RayPolicy says
-/// otherwise.
-pub const DRAIN_TIMEOUT_S: u32 = 600;
-
-impl Default for PlanSettings {
-    fn default() -> Self {
-        Self {
-            strategy: Strategy::default(),
-            pending_idle_timeout_s: None,
-            conserve_gpus: true,
-            max_workers: 10_000,
-            scale_up: None,
-            // A node autoscaler has made a node by then, as a rule.
-            unschedulable_s: 180.0,
-            // As of a Deployment without `progressDeadlineSeconds`.
-            progress_deadline_s: 600.0,
-            drain_timeout_s: DRAIN_TIMEOUT_S.into(),
-            hold_busy_nodes: false,
-            shrink_after_s: Some(15.0),
-            keep_small_s: Some(900.0),
-            deferred_s: 0.0,
-            learn_gaps: true,
-            follow_memory: true,
-            make_room: true,
-            initial_sizes: false,
-            headroom: Arc::default(),
-            schedules: Arc::default(),
-        }
-    }
 }

@@ -157,10 +157,26 @@ fn no_files_import_in_a_circle() {
     );
 }
 
-/// A module here is a folder with everything in it, or a file beside it.
+/// A module here is a folder with everything in it, or a file beside it, but for the settings and reasons of a slice:
+/// what the whole planner lists of it lies beside it, and below all others.
 #[test]
 fn no_modules_import_in_a_circle_at_any_depth() {
+    let level = |module: &Vec<String>| {
+        let parts: Vec<&str> = module.iter().map(String::as_str).collect();
+        match parts[..] {
+            ["plan", "slices", slice, file @ ("settings" | "reason")] => {
+                ["plan", "values of slices", slice, file]
+                    .map(str::to_owned)
+                    .into()
+            }
+            _ => module.clone(),
+        }
+    };
     let edges = Modules::all().edges();
+    let edges: BTreeMap<Vec<String>, BTreeSet<Vec<String>>> = edges
+        .iter()
+        .map(|(from, to)| (level(from), to.iter().map(level).collect()))
+        .collect();
     let deepest = edges.keys().map(Vec::len).max().unwrap();
     for depth in 0..deepest {
         let mut modules: BTreeMap<&[String], BTreeSet<&[String]>> = BTreeMap::new();
@@ -275,7 +291,7 @@ fn lines_of_code(text: &str) -> usize {
 /// The most lines of code of the largest folders of `src` and of the others together, without blanks, comments and
 /// tests. Lower a number where code goes; to raise one takes a reason that the commit gives.
 const BUDGETS: [(&str, usize); 9] = [
-    ("plan", 11_536),
+    ("plan", 11_523),
     ("simulate", 9_112),
     ("rules", 6_209),
     ("reconcile", 3_990),
@@ -283,7 +299,7 @@ const BUDGETS: [(&str, usize); 9] = [
     ("cli", 3_613),
     ("snapshot", 2_543),
     ("manifests", 1_487),
-    ("", 21_711),
+    ("", 21_732),
 ];
 
 #[test]

@@ -244,6 +244,52 @@ fn left_out(schema: &Value, path: &str, found: &mut BTreeMap<String, String>) {
     }
 }
 
+/// The table of slices has a row for each of them, in the order in which the head of the pipeline tells of them. Only
+/// these modules of their folder are none.
+#[test]
+fn the_table_of_slices_is_the_pipeline() {
+    let modules = read("src/plan/slices/mod.rs");
+    let modules = modules.lines().filter_map(|line| {
+        let name = line
+            .trim_start_matches("pub(crate) ")
+            .strip_prefix("mod ")?;
+        name.strip_suffix(';')
+    });
+    let mut slices: BTreeSet<&str> = modules.collect();
+    for none in ["findings", "read", "remember"] {
+        assert!(slices.remove(none), "{none}");
+    }
+    let pipeline = read("src/plan/pipeline.rs");
+    let head = pipeline.lines().take_while(|line| line.starts_with("//!"));
+    let told = head.flat_map(|line| line.split("[`").skip(1));
+    let told = told.filter_map(|rest| Some(rest.split_once("`]")?.0));
+    let mut order: Vec<&str> = Vec::new();
+    for name in told {
+        if !order.contains(&name) {
+            order.push(name);
+        }
+    }
+    assert_eq!(
+        order.iter().copied().collect::<BTreeSet<_>>(),
+        slices,
+        "the head of src/plan/pipeline.rs (left) tells of all slices"
+    );
+    let (page, policy) = (read("docs/planner.md"), read("docs/policy.md"));
+    let rows = page
+        .lines()
+        .filter(|line| line.contains("](../src/plan/slices/"));
+    let mut listed = Vec::new();
+    for row in rows.filter(|line| line.starts_with("| [")) {
+        listed.push(row["| [".len()..].split(']').next().unwrap());
+        let settings = row.split(" | ").nth(3).unwrap();
+        for setting in settings.split('`').skip(1).step_by(2) {
+            let is_listed = policy.contains(&format!("\n| `{setting}` |"));
+            assert!(is_listed, "docs/policy.md has no row for {setting}");
+        }
+    }
+    assert_eq!(listed, order, "the table of docs/planner.md (left)");
+}
+
 #[test]
 fn the_chinese_readme_keeps_in_step() {
     keeps_in_step("README.zh-CN.md", "README.md");

@@ -271,7 +271,7 @@ fn node_remarks(report: &PlanReport) -> String {
             node.reason,
             NodeRemark::Kept(_)
                 | NodeRemark::Released(_)
-                | NodeRemark::KeptSmall { .. }
+                | NodeRemark::KeptSmall(_)
                 | NodeRemark::NearlyFull { .. }
         )
     };
@@ -324,7 +324,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::plan::{GroupReport, GroupSizes, Strategy};
+    use crate::plan::{GroupReport, GroupSizes, KeptSmall, Strategy};
 
     #[test]
     fn a_cluster_of_many_pods_is_shown_with_some_of_them() {
@@ -407,10 +407,10 @@ mod tests {
             count: 1,
             reason,
         };
-        let small = NodeRemark::KeptSmall {
+        let small = NodeRemark::KeptSmall(KeptSmall {
             seconds: 300,
             of_gaps: None,
-        };
+        });
         let report = PlanReport {
             nodes: vec![node("cpu-1", small), node("cpu-2", NodeRemark::Stopping)],
             ..PlanReport::default()

@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use crate::hash::HashSet;
 use crate::plan::decided::Decided;
 use crate::plan::nodes::node::{Fate, PlannedNode};
-use crate::plan::outcome::cause::{Departure, RemovalCause};
+use crate::plan::outcome::cause::RemovalCause;
 use crate::plan::outcome::plan::NodeDrain;
+use crate::plan::slices::departures::reason::Departure;
 use crate::plan::slices::findings::Findings;
 use crate::snapshot::gcs::NodeStatus;
 use crate::snapshot::history::ToldDeparture;
@@ -103,7 +104,7 @@ fn is_news(departure: &Departure, told: Option<&ToldDeparture>) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::outcome::cause::DepartureReason;
+    use crate::plan::slices::departures::reason::DepartureReason;
 
     #[test]
     fn a_ray_node_is_told_again_what_it_does_not_know_and_no_more() {

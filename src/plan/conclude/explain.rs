@@ -22,6 +22,7 @@ use crate::plan::outcome::step::PlacementStep;
 use crate::plan::outcome::unmet::Shortfall;
 use crate::plan::packing::state::DecisionState;
 use crate::plan::slices::findings::Findings;
+use crate::plan::slices::small_pods::reason::KeptSmall;
 use crate::plan::slices::standby::ready::{StandbyDemand, StandbyKind};
 use crate::quantity::Quantity;
 use crate::seconds::second_of;
@@ -237,7 +238,7 @@ fn remark(
             KeptReason::Released(since) => {
                 NodeRemark::Released(whole(decided.situation.now - since))
             }
-            KeptReason::AwaitsRoom => NodeRemark::AwaitsRoom,
+            KeptReason::For(reason) => NodeRemark::KeptFor(reason),
         });
     }
     if node.stage() == Stage::Stopping {
@@ -285,10 +286,10 @@ fn why_not_grown(decided: &Decided<'_>, resize: &Resize, notes: SizeNotes) -> Op
         return Some(NodeRemark::FailedForGood(reason.clone()));
     }
     if let Some(kept) = notes.kept {
-        return Some(NodeRemark::KeptSmall {
+        return Some(NodeRemark::KeptSmall(KeptSmall {
             seconds: whole(kept.seconds),
             of_gaps: kept.of_gaps,
-        });
+        }));
     }
     if let Some(spare) = notes.spare {
         return Some(NodeRemark::Spare {

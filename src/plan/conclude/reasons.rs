@@ -49,10 +49,7 @@ pub(crate) fn unmet(decided: &Decided<'_>) -> Vec<Unmet> {
         match &demand.batches {
             Err(reason) => {
                 // A demand that is kept back has no batches any more: it is one placement group.
-                let is_later = matches!(
-                    reason,
-                    UnmetReason::TriedAgain(_) | UnmetReason::TriedInTurn
-                );
+                let is_later = matches!(reason, UnmetReason::GivenUp(_));
                 count = count.max(is_later.into());
                 reasons.push(reason.clone());
             }

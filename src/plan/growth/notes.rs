@@ -2,7 +2,7 @@
 
 use crate::plan::growth::in_use::InUse;
 use crate::plan::outcome::plan::MemoryReason;
-use crate::plan::outcome::standby_reason::GapsSeen;
+use crate::plan::slices::small_pods::reason::GapsSeen;
 use crate::snapshot::history::{FollowedMemory, ShrinkFailures, SpareCpu};
 
 /// Notes about the size of a pod that may be resized.

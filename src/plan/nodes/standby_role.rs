@@ -41,6 +41,6 @@ pub(crate) enum KeptReason {
     Standby(StandbyIndex),
     /// It was needed on standby until then, in seconds since 1970.
     Released(f64),
-    /// Pods that go leave it room to grow for demand that waits.
-    AwaitsRoom,
+    /// A slice keeps it, for a reason in its own words.
+    For(&'static str),
 }

@@ -5,16 +5,17 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::plan::outcome::cause::{Departure, RemovalCause};
-use crate::plan::outcome::json_text::text_in_json;
+use crate::plan::outcome::cause::RemovalCause;
 use crate::plan::outcome::problem::Problem;
 use crate::plan::outcome::problem_reason::ProblemReason;
 use crate::plan::outcome::resize_note::PodNote;
-use crate::plan::outcome::standby_reason::StandbyLaunch;
 use crate::plan::outcome::unmet::Unmet;
+use crate::plan::slices::departures::reason::Departure;
+use crate::plan::slices::standby::reason::StandbyLaunch;
 use crate::plan::strategy::Strategy;
 use crate::ray::resource::CpuAndMemory;
 use crate::snapshot::History;
+use crate::text::text_in_json;
 
 /// A plan: what is to be done about a RayCluster now.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]

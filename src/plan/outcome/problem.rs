@@ -3,9 +3,9 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::plan::outcome::json_text::text_in_json;
 use crate::plan::outcome::problem_reason::ProblemReason;
 use crate::ray::ippr::ANNOTATION;
+use crate::text::text_in_json;
 
 /// A problem of the cluster's objects.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema, thiserror::Error)]

@@ -1,11 +1,11 @@
 //! The reasons of problems: what can be wrong with a cluster's objects.
 
-use crate::plan::outcome::block_reason::BlockReason;
-use crate::plan::outcome::json_text::text_in_json;
 use crate::plan::outcome::resize_note::STATUS_ANNOTATION;
+use crate::plan::slices::blocked::reason::BlockReason;
 use crate::ray::ippr;
 use crate::ray::node_resources::ResourceError;
 use crate::snapshot::whole_moment;
+use crate::text::text_in_json;
 
 /// The fault at the place of a problem.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, thiserror::Error)]

@@ -2,8 +2,9 @@
 
 use crate::plan::outcome::cause::RemovalCause;
 use crate::plan::outcome::display::{cpu, mebibytes, memory};
-use crate::plan::outcome::json_text::text_in_json;
-use crate::plan::outcome::standby_reason::{GapsSeen, StandbyReason};
+use crate::plan::slices::small_pods::reason::KeptSmall;
+use crate::plan::slices::standby::reason::StandbyReason;
+use crate::text::text_in_json;
 
 /// The reason why a node is not grown, or why it is removed.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, thiserror::Error)]
@@ -26,12 +27,9 @@ pub enum NodeRemark {
          long as its idle timeout"
     )]
     Released(i64),
-    /// It is idle, and grows for demand that waits once pods have gone that go already.
-    #[error(
-        "idle, and kept: pods go from its Kubernetes node, and leave it room to grow for demand \
-         that waits"
-    )]
-    AwaitsRoom,
+    /// It is idle, and a slice keeps it, for the reason that it gives.
+    #[error("idle, and kept: {0}")]
+    KeptFor(&'static str),
     /// It was asked to stop in an earlier round.
     #[error("was asked to stop")]
     Stopping,
@@ -70,19 +68,8 @@ pub enum NodeRemark {
         has_milli: i64,
     },
     /// It is idle, and kept for longer than others because it is small.
-    #[error(
-        "idle, and kept for {seconds} s because it is below its resize limits{}",
-        of_gaps.map(|GapsSeen { count, ended }| {
-            format!(": of {count} gaps between bursts {ended} ended in that time")
-        }).unwrap_or_default()
-    )]
-    KeptSmall {
-        /// Seconds for which it is kept while it is idle.
-        seconds: i64,
-        /// The gaps between bursts of work, and how many ended in that time, if it was learnt from
-        /// them.
-        of_gaps: Option<GapsSeen>,
-    },
+    #[error(transparent)]
+    KeptSmall(#[from] KeptSmall),
     /// Its memory is nearly full, and it does not grow.
     #[error(
         "{} of its {} memory is in use{}",

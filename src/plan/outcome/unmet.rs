@@ -5,9 +5,10 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::plan::outcome::json_text::text_in_json;
+use crate::plan::slices::gangs::reason::NextTry;
+use crate::plan::slices::growth_backoff::reason::CountedAtBase;
 use crate::quantity::Quantity;
-use crate::snapshot::moment;
+use crate::text::text_in_json;
 
 /// A demand that cannot be met.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
@@ -55,21 +56,12 @@ pub enum UnmetReason {
     /// A bundle of the placement group has several placement constraints, which Ray cannot place.
     #[error("a bundle has more than one placement constraint")]
     SeveralPlacementConstraints,
-    /// Not all pods of the placement group got a Kubernetes node, so they were given up; it is tried again at
-    /// that time, in seconds since 1970.
+    /// Not all pods of the placement group got a Kubernetes node, so they were given up.
     #[error(
         "Kubernetes has no room for all of its pods at once, so they were given up; it is \
-         tried again at {}",
-        moment(*.0)
+         tried again {0}"
     )]
-    TriedAgain(f64),
-    /// Its pods were given up and it is time to try it again, but another placement group is tried first. Nobody knows when
-    /// that is done.
-    #[error(
-        "Kubernetes has no room for all of its pods at once, so they were given up; it is \
-         tried again after another placement group, which is tried now"
-    )]
-    TriedInTurn,
+    GivenUp(NextTry),
     /// It asks for resources of a placement group, by its id, that no node has yet. No growth and no new node adds to
     /// them.
     #[error("it waits for placement group {0}, which is not placed yet")]
@@ -135,32 +127,6 @@ pub enum Shortfall {
     /// Every node is full, and the cluster has as many as it may have.
     #[error("its nodes are full, and the cluster is at its maximum")]
     Full,
-}
-
-/// The reason why new nodes of a group count at their base size, and not at their resize limits.
-#[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
-pub enum CountedAtBase {
-    /// Others could not grow.
-    #[error("new ones could not grow; they count at their first size until {}", moment(*until))]
-    GrowthBackoff {
-        /// The end of the back-off, in seconds since 1970.
-        until: f64,
-    },
-    /// One that starts is on a Kubernetes node without room to grow.
-    #[error(
-        "the Kubernetes node of one that starts has no room to grow; new ones count at \
-         their first size until {}",
-        moment(*until)
-    )]
-    FullNode {
-        /// The end of the back-off, in seconds since 1970.
-        until: f64,
-    },
-    /// The scheduler has had no room for others for long.
-    #[error(
-        "pods of it find no Kubernetes node; until they do, new ones count at their first size"
-    )]
-    Unschedulable,
 }
 
 /// A remark at the end of a sentence, if there is one.

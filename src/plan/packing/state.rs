@@ -10,11 +10,11 @@ use crate::plan::growth::notes::SizeNotes;
 use crate::plan::list::{ByGroup, GroupIndex, KubeNodeIndex, List, NodeIndex, StandbyIndex};
 use crate::plan::nodes::node::{Fate, NodeClasses, NodeGroup, PlannedNode};
 use crate::plan::nodes::preference::Preference;
-use crate::plan::outcome::block_reason::BlockReason;
 use crate::plan::outcome::problem::{Problem, ProblemEffect, ProblemPlace};
 use crate::plan::outcome::problem_reason::ProblemReason;
-use crate::plan::outcome::unmet::CountedAtBase;
 use crate::plan::packing::budget::WorkBudget;
+use crate::plan::slices::blocked::reason::BlockReason;
+use crate::plan::slices::growth_backoff::reason::CountedAtBase;
 use crate::snapshot::group_spec::GroupSpec;
 
 /// The nodes, the groups and the requests of one decision, with all texts turned into numbers.

@@ -16,6 +16,9 @@ use crate::plan::removal::partial::PartialRemoval;
 /// The most pods of a group of which it is remembered since when no demand has needed them.
 const REMEMBERED: usize = 100_000;
 
+/// The reason why idle nodes stay that their group's minimum needs.
+const MINIMUM: &str = "its group has no more pods than its minReplicas";
+
 /// Launches the nodes that are missing for the groups' minima, each as `likeness` has it, and puts them in front of all
 /// other nodes.
 pub(crate) fn enforce_minima(
@@ -192,8 +195,7 @@ pub(crate) fn enforce_idle(
             || node.head
             || !timeout.is_some_and(is_idle_for)
             || !node.is_unneeded()
-            || node.keep_reason == Some(KeptReason::AwaitsRoom)
-            || counted <= min
+            || node.keep_reason.is_some()
         {
             continue;
         }
@@ -204,8 +206,10 @@ pub(crate) fn enforce_idle(
             .or(node.standby.needed_for());
         let is_lately = |at: &f64| now - at <= timeout.unwrap_or(0.0);
         let released = node.standby.released_at().filter(is_lately);
-        let keep_reason =
-            (needed_for.map(KeptReason::Standby)).or(released.map(KeptReason::Released));
+        let keep_reason = (counted <= min)
+            .then_some(KeptReason::For(MINIMUM))
+            .or(needed_for.map(KeptReason::Standby))
+            .or(released.map(KeptReason::Released));
         if keep_reason.is_none() {
             removal.remove(state, number, least, RemovalCause::Idle);
         } else if let Some(node) = state.nodes.get_mut(number) {

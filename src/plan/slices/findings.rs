@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use crate::plan::list::{ByGroup, List, StandbyIndex};
-use crate::plan::outcome::cause::Departure;
 use crate::plan::slices::blocked::evidence::Evidence;
+use crate::plan::slices::departures::reason::Departure;
 use crate::plan::slices::excess::DrainingExcess;
 use crate::plan::slices::gangs::attempts::Attempts;
 use crate::plan::slices::objects::hanging::HangingPods;

@@ -6,10 +6,10 @@ use crate::plan::demand::shape::ShapeId;
 use crate::plan::nodes::life::Stage;
 use crate::plan::nodes::node::{Fate, PlannedNode};
 use crate::plan::outcome::cause::RemovalCause;
-use crate::plan::outcome::unmet::CountedAtBase;
 use crate::plan::packing::fit::admits;
 use crate::plan::packing::state::DecisionState;
 use crate::plan::removal::partial::PartialRemoval;
+use crate::plan::slices::growth_backoff::reason::CountedAtBase;
 
 /// Seconds after which pods are given up that nothing needs since demand went to another group.
 pub(crate) const WITHDRAWN_AFTER_S: f64 = 60.0;

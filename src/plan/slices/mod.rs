@@ -1,5 +1,10 @@
-//! The improvements on Ray's decision, one folder or file each: when it acts, what it remembers, and its unit tests.
-//! [`pipeline`](crate::plan::pipeline) calls them in their order.
+//! The improvements on Ray's decision, one folder or file each: when it acts, what it remembers, its unit tests, and,
+//! where they take types of their own, its `settings.rs` and its `reason.rs`. [`pipeline`](crate::plan::pipeline) calls
+//! them in their order.
+//!
+//! A `settings.rs` or `reason.rs` imports nothing else of the planner: the table of settings
+//! ([`PlanSettings`](crate::plan::PlanSettings)) and the outcome list it. Beside the slices, `read` is the cluster as they
+//! find it, `findings` what they leave for the plan and its report, and `remember` for the next decision.
 
 pub(crate) mod blocked;
 pub(crate) mod departures;

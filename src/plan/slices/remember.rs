@@ -1,17 +1,14 @@
 //! Memory of the slices after a decision.
 
-use std::collections::BTreeMap;
-
 use crate::plan::decided::Decided;
-use crate::plan::nodes::standby_role::StandbyRole;
 use crate::plan::outcome::plan::Plan;
-use crate::plan::packing::state::DecisionState;
 use crate::plan::slices::findings::Findings;
 use crate::plan::slices::gangs::jumps;
 use crate::plan::slices::growth_backoff::backoff;
 use crate::plan::slices::small_pods::bursts;
+use crate::plan::slices::standby::ready;
 use crate::plan::slices::{blocked, departures, excess, resizes};
-use crate::snapshot::history::{History, StandbyMemory};
+use crate::snapshot::history::History;
 
 impl Findings<'_> {
     /// Adds what the slices remember.
@@ -32,19 +29,6 @@ impl Findings<'_> {
         history.told = departures::announcements(previous, &self.departures, plan);
         history.rooms.clone_from(&self.rooms);
         history.resizes = resizes::remember(previous, decided);
-        history.standby = standby(&decided.state);
+        history.standby = ready::remember(&decided.state);
     }
-}
-
-/// Idle nodes that are, or were, needed for headroom, to remember.
-fn standby(state: &DecisionState) -> BTreeMap<String, StandbyMemory> {
-    let nodes = state.in_order();
-    let nodes =
-        nodes.filter(|node| node.is_idle() && node.stays() && node.standby != StandbyRole::None);
-    nodes
-        .filter_map(|node| {
-            let released_at = node.standby.released_at();
-            Some((node.pod()?.to_owned(), StandbyMemory { released_at }))
-        })
-        .collect()
 }

@@ -8,7 +8,7 @@ use super::inspect::{self, jobs_on, newest_pod};
 use super::log::LogEntry;
 use super::scene::Scene;
 use super::violation::WorldViolation;
-use rayfit::plan::{DRAIN_TIMEOUT_S, RemovalCause};
+use rayfit::plan::{PlanSettings, RemovalCause};
 use rayfit::reconcile::Effect;
 use rayfit::reconcile::effects::effect::DrainKind;
 use rayfit::simulate::moment::Moment;
@@ -130,7 +130,7 @@ impl HarmWatch {
                     drained.last = at;
                     let first = drained.first;
                     let jobs = jobs_on(world, &drain.pod);
-                    let is_due = at.since(first) >= f64::from(DRAIN_TIMEOUT_S);
+                    let is_due = at.since(first) >= PlanSettings::default().drain_timeout_s;
                     if drain.kind == DrainKind::Stop
                         && *is_done
                         && jobs > 0

@@ -1,7 +1,7 @@
 //! Placement groups that cannot all get their pods are tried in turn, so that none holds another for ever.
 #![allow(clippy::unwrap_used)]
 
-use rayfit::plan::{PlanSettings, RemovalCause, UnmetReason, decide};
+use rayfit::plan::{NextTry, PlanSettings, RemovalCause, UnmetReason, decide};
 use rayfit::snapshot::Snapshot;
 use serde_json::{Value, json};
 
@@ -104,7 +104,10 @@ fn what_waits_for_another_one_says_the_same_as_time_passes() {
         let snapshot = waits_for(&cluster, later, &gangs);
         decide(&snapshot, &PlanSettings::default()).0
     });
-    assert_eq!(first.unmet[0].reasons, [UnmetReason::TriedInTurn]);
+    assert_eq!(
+        first.unmet[0].reasons,
+        [UnmetReason::GivenUp(NextTry::InTurn)]
+    );
     assert_eq!(first.unmet, second.unmet);
     assert_eq!(
         (first.unmet.len(), first.groups[0].launch),

@@ -6,3 +6,4 @@ pub(crate) mod early_ends;
 pub(crate) mod evidence;
 pub(crate) mod memory;
 pub(crate) mod outlook;
+pub(crate) mod reason;

@@ -5,3 +5,4 @@ pub(crate) mod attempts;
 mod gated;
 pub(crate) mod jumps;
 mod placement_groups;
+pub(crate) mod reason;

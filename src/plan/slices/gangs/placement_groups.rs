@@ -18,6 +18,7 @@ use crate::plan::list::{DemandIndex, List};
 use crate::plan::nodes::life::Stage;
 use crate::plan::nodes::node::PlannedNode;
 use crate::plan::outcome::unmet::UnmetReason;
+use crate::plan::slices::gangs::reason::NextTry;
 use crate::seconds::Retry;
 use crate::snapshot::history::GangMemory;
 
@@ -55,11 +56,12 @@ pub(super) fn keep_back(
             continue;
         };
         let why = if memory.retry_at > now {
-            UnmetReason::TriedAgain(memory.retry_at)
+            NextTry::At(memory.retry_at)
         } else {
-            UnmetReason::TriedInTurn
+            NextTry::InTurn
         };
-        if let Ok(batches) = std::mem::replace(&mut demand.batches, Err(why)) {
+        if let Ok(batches) = std::mem::replace(&mut demand.batches, Err(UnmetReason::GivenUp(why)))
+        {
             shapes.extend(batches.iter().map(|batch| batch.shape));
         }
     }

@@ -4,4 +4,5 @@
 
 pub(crate) mod backoff;
 pub(crate) mod full;
+pub(crate) mod reason;
 pub(crate) mod sizes;

@@ -8,8 +8,8 @@ use crate::plan::growth::size::{Size, counted};
 use crate::plan::list::{KubeNodeIndex, List};
 use crate::plan::nodes::life::Stage;
 use crate::plan::nodes::node::PlannedNode;
-use crate::plan::outcome::unmet::CountedAtBase;
 use crate::plan::packing::state::DecisionState;
+use crate::plan::slices::growth_backoff::reason::CountedAtBase;
 
 /// Seconds without a Kubernetes node after which a pod counts at its base size. Until then, a node
 /// autoscaler may bring a node on which it can grow.

@@ -9,8 +9,9 @@ use crate::hash::HashMap;
 use crate::plan::nodes::life::Stage;
 use crate::plan::nodes::node::Fate;
 use crate::plan::nodes::rows::NodeRow;
-use crate::plan::outcome::cause::{Departure, RemovalCause};
+use crate::plan::outcome::cause::RemovalCause;
 use crate::plan::packing::state::DecisionState;
+use crate::plan::slices::departures::reason::Departure;
 
 /// Counts what is free between zero and the total amount.
 pub(crate) fn correct_amounts(state: &mut DecisionState) {

@@ -7,9 +7,9 @@ use crate::hash::HashMap;
 use crate::plan::nodes::group::ClusterConfig;
 use crate::plan::nodes::life::Stage;
 use crate::plan::nodes::rows::{Leftovers, NodeRow};
-use crate::plan::outcome::cause::Departure;
 use crate::plan::situation::Situation;
 use crate::plan::slices::departures::is_evicted;
+use crate::plan::slices::departures::reason::Departure;
 use crate::plan::slices::objects::hanging::HangingPods;
 use crate::snapshot::pod::{Pod, PodRole};
 

@@ -46,6 +46,10 @@ const WAITING_STEPS: u64 = 10_000;
 /// as long as it is there.
 const MOST: usize = 1000;
 
+/// The reason why idle nodes are kept that could grow for demand that waits.
+const AWAITS_ROOM: &str =
+    "pods go from its Kubernetes node, and leave it room to grow for demand that waits";
+
 /// The pods whose Ray node is draining, or has stopped: they go. One that has ended takes nothing of its Kubernetes
 /// node any more.
 fn leaving<'l, 'a>(leftovers: &'l Leftovers<'a>) -> impl Iterator<Item = &'a Pod<'a>> + 'l {
@@ -131,7 +135,7 @@ pub(crate) fn await_room(
                 && state.work.spend(1)
                 && could_take(state, *number, &rooms.rest[*at], *batch);
             if stays && let Some(node) = state.nodes.get_mut(*number) {
-                node.keep_reason = Some(KeptReason::AwaitsRoom);
+                node.keep_reason = Some(KeptReason::For(AWAITS_ROOM));
                 count -= 1;
             }
             !stays

@@ -14,10 +14,10 @@ use crate::plan::growth::resize::Resize;
 use crate::plan::growth::size::Size;
 use crate::plan::list::{ByGroup, GroupIndex, NodeIndex};
 use crate::plan::nodes::node::{Fate, PlannedNode};
-use crate::plan::outcome::standby_reason::GapsSeen;
 use crate::plan::packing::state::DecisionState;
 use crate::plan::removal::enforce::sort_for_removal;
 use crate::plan::slices::findings::Findings;
+use crate::plan::slices::small_pods::reason::GapsSeen;
 use crate::snapshot::history::BurstMemory;
 
 /// The part of what small pods cost less that is spent on keeping them. (Of the parts that were

@@ -3,3 +3,4 @@
 
 pub(crate) mod bursts;
 pub(crate) mod keep;
+pub(crate) mod reason;

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 
-use crate::plan::outcome::cause::Departure;
-use crate::plan::outcome::standby_reason::StandbyReason;
-use crate::plan::settings::{Headroom, ScheduledStandby};
+use crate::plan::slices::departures::reason::Departure;
+use crate::plan::slices::standby::reason::StandbyReason;
+use crate::plan::slices::standby::settings::{Headroom, ScheduledStandby};
 use crate::seconds::second_of;
 use crate::snapshot::gcs::{LiveNodes, ResourceRequest};
 

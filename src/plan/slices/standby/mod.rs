@@ -1,5 +1,5 @@
-//! Standby: what is kept ready though no demand needs it yet, which is [headroom](crate::plan::Headroom)
-//! and the minima of [schedules](crate::plan::ScheduledStandby).
+//! Standby: what is kept ready though no demand needs it yet, which is headroom and the minima of schedules
+//! ([`settings`]).
 //!
 //! It is demand of least priority. It is placed when all other demand has been; it takes no node, no
 //! launch and no growth from that demand, and gives way to it. No pod grows because of it: room to
@@ -13,3 +13,5 @@ pub(crate) mod give_way;
 pub(crate) mod goals;
 pub(crate) mod placement;
 pub(crate) mod ready;
+pub(crate) mod reason;
+pub(crate) mod settings;

@@ -12,7 +12,6 @@ use crate::plan::nodes::rows::Leftovers;
 use crate::plan::nodes::standby_role::StandbyRole;
 use crate::plan::outcome::problem::{Problem, ProblemEffect, ProblemPlace};
 use crate::plan::outcome::problem_reason::ProblemReason;
-use crate::plan::outcome::standby_reason::StandbyReason;
 use crate::plan::outcome::step::PlacementStep;
 use crate::plan::packing::budget::WorkBudget;
 use crate::plan::packing::state::{DecisionState, Floor, PlannedGroup};
@@ -20,7 +19,9 @@ use crate::plan::situation::Situation;
 use crate::plan::slices::standby::claims::claims;
 use crate::plan::slices::standby::give_way;
 use crate::plan::slices::standby::goals::StandbyGoals;
+use crate::plan::slices::standby::reason::StandbyReason;
 use crate::snapshot::gcs::ResourceRequest;
+use crate::snapshot::history::StandbyMemory;
 
 /// The most steps for finding room for standby. They never count towards the work budget of the
 /// decision about demand.
@@ -319,4 +320,17 @@ fn room(
         shortfall: 0,
         nodes: Vec::new(),
     }
+}
+
+/// Idle nodes that are, or were, needed for headroom, to remember.
+pub(crate) fn remember(state: &DecisionState) -> BTreeMap<String, StandbyMemory> {
+    let nodes = state.in_order();
+    let nodes =
+        nodes.filter(|node| node.is_idle() && node.stays() && node.standby != StandbyRole::None);
+    nodes
+        .filter_map(|node| {
+            let released_at = node.standby.released_at();
+            Some((node.pod()?.to_owned(), StandbyMemory { released_at }))
+        })
+        .collect()
 }

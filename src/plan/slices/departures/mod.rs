@@ -5,12 +5,15 @@
 //! work is placed on such a node, room for its work is found elsewhere, and the Ray node is drained,
 //! so that what can end in the time that is left does so.
 
+pub(crate) mod reason;
+
 use std::collections::BTreeMap;
 
 use crate::hash::HashMap;
 use crate::plan::nodes::group::ClusterConfig;
-use crate::plan::outcome::cause::{Departure, DepartureReason, RemovalCause};
+use crate::plan::outcome::cause::RemovalCause;
 use crate::plan::outcome::plan::Plan;
+use crate::plan::slices::departures::reason::{Departure, DepartureReason};
 use crate::snapshot::KubeNode;
 use crate::snapshot::Snapshot;
 use crate::snapshot::history::{History, ToldDeparture};

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::plan::outcome::json_text::text_in_json;
+use crate::text::text_in_json;
 
 /// The reason why nodes are kept ready though no demand needs them.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, thiserror::Error)]
@@ -42,12 +42,3 @@ pub struct StandbyLaunch {
 }
 
 text_in_json!(StandbyReason);
-
-/// Gaps between bursts of work that a group has had.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct GapsSeen {
-    /// The number of gaps seen.
-    pub count: u64,
-    /// The number of them that ended in the time for which a pod is kept.
-    pub ended: u64,
-}

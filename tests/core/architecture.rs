@@ -275,7 +275,7 @@ fn lines_of_code(text: &str) -> usize {
 /// The most lines of code of the largest folders of `src` and of the others together, without blanks, comments and
 /// tests. Lower a number where code goes; to raise one takes a reason that the commit gives.
 const BUDGETS: [(&str, usize); 9] = [
-    ("plan", 11_536),
+    ("plan", 11_416),
     ("simulate", 9_130),
     ("rules", 6_209),
     ("reconcile", 3_992),

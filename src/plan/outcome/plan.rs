@@ -7,8 +7,7 @@ use serde::Serialize;
 
 use crate::plan::outcome::cause::{Departure, RemovalCause};
 use crate::plan::outcome::json_text::text_in_json;
-use crate::plan::outcome::problem::Problem;
-use crate::plan::outcome::problem_reason::ProblemReason;
+use crate::plan::outcome::problem::{Problem, ProblemReason};
 use crate::plan::outcome::resize_note::PodNote;
 use crate::plan::outcome::standby_reason::StandbyLaunch;
 use crate::plan::outcome::unmet::Unmet;

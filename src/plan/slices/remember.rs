@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::plan::decided::Decided;
-use crate::plan::nodes::standby_role::StandbyRole;
+use crate::plan::nodes::tables::StandbyRole;
 use crate::plan::outcome::plan::Plan;
 use crate::plan::packing::state::DecisionState;
 use crate::plan::slices::findings::Findings;
@@ -38,13 +38,14 @@ impl Findings<'_> {
 
 /// Idle nodes that are, or were, needed for headroom, to remember.
 fn standby(state: &DecisionState) -> BTreeMap<String, StandbyMemory> {
-    let nodes = state.in_order();
-    let nodes =
-        nodes.filter(|node| node.is_idle() && node.stays() && node.standby != StandbyRole::None);
-    nodes
-        .filter_map(|node| {
-            let released_at = node.standby.released_at();
-            Some((node.pod()?.to_owned(), StandbyMemory { released_at }))
-        })
-        .collect()
+    let nodes = state.entries();
+    let nodes = nodes.filter(|(_, node)| node.is_idle() && node.stays());
+    let memory = nodes.filter_map(|(number, node)| {
+        let released_at = match state.tables.standby.get(&number)? {
+            StandbyRole::Released(at) => Some(*at),
+            StandbyRole::Needed(_) | StandbyRole::Launched(_) => None,
+        };
+        Some((node.pod()?.to_owned(), StandbyMemory { released_at }))
+    });
+    memory.collect()
 }

@@ -29,14 +29,9 @@ pub fn render(review: &Review<'_>, decision: &ReviewDecision) -> serde_json::Res
                 let causes = verdict.denied.iter().take(CAUSES);
                 let causes =
                     causes.map(|finding| cause(&message::cause(finding), &finding.path.field()));
+                let causes: Vec<Value> = causes.collect();
                 let message = message::denial(&verdict.denied);
-                deny(
-                    &mut response,
-                    review,
-                    422,
-                    &message,
-                    &causes.collect::<Vec<_>>(),
-                );
+                deny(&mut response, review, 422, &message, &causes);
             }
             let annotations = audit::of_verdict(verdict);
             if !annotations.is_empty() {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::snapshot::gcs::ClusterResourceState;
+use crate::snapshot::gcs::{ClusterResourceState, NodeState};
 use crate::text::{ForeignText, is_obeyed};
 
 /// The memory that an answer may take, by a generous estimate.
@@ -158,20 +158,7 @@ pub(super) fn check(state: &ClusterResourceState) -> Result<(), Unusable> {
     }
 
     for node in nodes {
-        // Free resources may be negative, because a task that continues takes its CPUs back.
-        let total = node
-            .total_resources
-            .iter()
-            .filter(|(_, amount)| !(0.0..=MOST).contains(*amount));
-        let free = (node.available_resources.iter())
-            .filter(|(_, amount)| !(-MOST..=MOST).contains(*amount));
-        if let Some((resource, amount)) = total.chain(free).next() {
-            return Err(Unusable::Node {
-                pod: shown(&node.instance_id),
-                resource: shown(resource),
-                amount: amount.to_string(),
-            });
-        }
+        check_amounts(node)?;
     }
 
     // Half a unit below, so that rounding errors do not count.
@@ -179,6 +166,22 @@ pub(super) fn check(state: &ClusterResourceState) -> Result<(), Unusable> {
     let mut requested = requests.flat_map(|request| &request.resources_bundle);
     match requested.find(|(_, amount)| !is_amount(**amount)) {
         Some((resource, amount)) => Err(Unusable::Requested {
+            resource: shown(resource),
+            amount: amount.to_string(),
+        }),
+        None => Ok(()),
+    }
+}
+
+/// The amounts of a node are numbers that can be counted with.
+fn check_amounts(node: &NodeState) -> Result<(), Unusable> {
+    // Free resources may be negative, because a task that continues takes its CPUs back.
+    let total = (node.total_resources.iter()).filter(|(_, amount)| !(0.0..=MOST).contains(*amount));
+    let free =
+        (node.available_resources.iter()).filter(|(_, amount)| !(-MOST..=MOST).contains(*amount));
+    match total.chain(free).next() {
+        Some((resource, amount)) => Err(Unusable::Node {
+            pod: shown(&node.instance_id),
             resource: shown(resource),
             amount: amount.to_string(),
         }),

@@ -77,9 +77,8 @@ fn is_on_host_network(options: &ManifestOptions, component: Component) -> bool {
     component == Component::Admission && options.host_network
 }
 
-fn pod(options: &ManifestOptions, component: Component) -> Value {
-    let labels = component.labels();
-    let serves = component == Component::Admission;
+/// The volumes of a pod that serves webhooks, each with its name and where it is mounted.
+fn volumes(options: &ManifestOptions, serves: bool) -> Vec<(Value, &'static str, &'static str)> {
     let mut volumes = Vec::new();
     if serves && options.certificates == Some(Certificates::CertManager) {
         // Optional, so that the pods can start before cert-manager has filled it.
@@ -91,6 +90,13 @@ fn pod(options: &ManifestOptions, component: Component) -> Value {
         let volume = json!({ "name": "clients", "configMap": { "name": map } });
         volumes.push((volume, "clients", CLIENT_AUTHORITY_FOLDER));
     }
+    volumes
+}
+
+fn pod(options: &ManifestOptions, component: Component) -> Value {
+    let labels = component.labels();
+    let serves = component == Component::Admission;
+    let volumes = volumes(options, serves);
     let mounts = volumes.iter();
     let mounts =
         mounts.map(|(_, name, path)| json!({ "name": name, "mountPath": path, "readOnly": true }));

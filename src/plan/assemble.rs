@@ -2,19 +2,19 @@
 
 use std::collections::BTreeMap;
 
-use crate::hash::HashMap;
 use crate::plan::demand::requests::{self, Demand};
 use crate::plan::demand::shape::Shapes;
 use crate::plan::growth::resize::Resize;
 use crate::plan::growth::size::{Size, counted};
 use crate::plan::list::{DemandIndex, List, NodeIndex};
+use crate::plan::nodes::amounts::CountedAmounts;
 use crate::plan::nodes::group::ClusterConfig;
-use crate::plan::nodes::node::{CountedAmounts, NodeClasses, PlannedNode, SizeNames};
+use crate::plan::nodes::node::{NodeClasses, PlannedNode, SizeNames};
 use crate::plan::nodes::preference::preferences;
 use crate::plan::nodes::rows::NodeRow;
-use crate::plan::nodes::view::{self, NodeReader};
-use crate::plan::outcome::problem::{Problem, ProblemEffect, ProblemPlace};
-use crate::plan::outcome::problem_reason::ProblemReason;
+use crate::plan::nodes::tables::SliceTables;
+use crate::plan::nodes::view::NodeReader;
+use crate::plan::outcome::problem::{Problem, ProblemEffect, ProblemPlace, ProblemReason};
 use crate::plan::packing::budget::{BUDGET, WorkBudget};
 use crate::plan::packing::state::{DecisionState, PlannedGroup};
 use crate::plan::situation::Situation;
@@ -30,12 +30,11 @@ pub(crate) fn state<'a>(
     further: &[&str],
 ) -> (DecisionState, List<DemandIndex, Demand<'a>>) {
     let (snapshot, settings) = (situation.snapshot, situation.settings);
-    let names = view::names(snapshot, config, further);
-    let reader = NodeReader::new(&names, &snapshot.gcs, further);
+    let reader = NodeReader::of(snapshot, config, further);
     let mut nodes = List::default();
     for row in rows {
         let group = config.number(row.group);
-        let group = group.and_then(|number| Some((number, config.groups.get(number)?)));
+        let group = group.map(|number| (number, &config.groups[number]));
         let mut node = reader.node(row, group);
         node.born = nodes.upcoming(0);
         nodes.push(node);
@@ -53,16 +52,16 @@ pub(crate) fn state<'a>(
             base,
             at_base: None,
             draining: 0,
-            floor: None,
         }
     });
     let groups = groups.collect();
+    let names = reader.names;
     let mut shapes = Shapes::default();
     let demands = requests::all(&snapshot.gcs, &names, &mut shapes);
     let state = DecisionState {
-        cpu: names.get("CPU"),
-        memory: names.get("memory"),
-        gpu: names.get("GPU"),
+        cpu: names.number("CPU"),
+        memory: names.number("memory"),
+        gpu: names.number("GPU"),
         names,
         shapes,
         classes: NodeClasses::default(),
@@ -70,7 +69,7 @@ pub(crate) fn state<'a>(
         has_blocked: false,
         order: nodes.positions().collect(),
         nodes,
-        notes: HashMap::default(),
+        tables: SliceTables::default(),
         headrooms: List::default(),
         max_nodes: config.max_nodes,
         max_workers: settings.max_workers,
@@ -87,7 +86,7 @@ pub(crate) fn state<'a>(
 /// loop.
 pub(crate) fn faults(state: &DecisionState, effect: &ProblemEffect) -> Vec<Problem> {
     let fault = |node: &PlannedNode| {
-        let name = node.amounts.iter().find_map(|amount| {
+        let name = node.amounts.listed.iter().find_map(|amount| {
             let total = amount.total.filter(|total| *total != 0.0)?;
             let used = (total - amount.free[CountedAmounts::Free as usize]?) / total;
             (!(0.0..=1.0).contains(&used)).then_some(amount.name)
@@ -118,8 +117,8 @@ pub(crate) fn read_resizes<'r, 'a: 'r>(
     let mut problems = Vec::new();
     for (number, row) in state.nodes.positions().zip(rows) {
         let node = &mut state.nodes[number];
-        let group = node.group().and_then(|group| state.groups.get(group));
-        let Some((pod, group)) = row.pod.zip(group.map(|group| &group.config)) else {
+        let group = node.group().map(|group| &state.groups[group].config);
+        let Some((pod, group)) = row.pod.zip(group) else {
             continue;
         };
         let Some(sizes) = group.resize_limits.zip(group.base) else {
@@ -146,13 +145,9 @@ pub(crate) fn read_resizes<'r, 'a: 'r>(
 /// Counts new nodes of groups that may grow at their resize limits.
 pub(crate) fn count_at_limits(state: &mut DecisionState) {
     let names = (state.cpu, state.memory);
-    for group in state
-        .groups
-        .iter_mut()
-        .filter(|group| group.at_base.is_none())
-    {
-        if let Some(limits) = group.config.resize_limits {
-            group.template.at_resize_limits = true;
+    for group in state.groups.iter_mut() {
+        let limits = group.config.resize_limits;
+        if let Some(limits) = limits.filter(|_| group.at_base.is_none()) {
             raise(&mut group.template, names, limits);
         }
     }
@@ -161,9 +156,7 @@ pub(crate) fn count_at_limits(state: &mut DecisionState) {
 /// Counts a node with no less than a size.
 pub(crate) fn raise(node: &mut PlannedNode, names: SizeNames, least: Size) {
     for (name, least) in [(names.0, least.cpu), (names.1, counted(least.memory))] {
-        if let Some(name) = name {
-            let total = node.total(name).unwrap_or(0.0);
-            node.set_total(name, least.max(total));
-        }
+        let total = node.amounts.total(name).unwrap_or(0.0);
+        node.set_total(name, least.max(total));
     }
 }

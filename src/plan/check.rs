@@ -14,6 +14,7 @@ use crate::plan::outcome::plan::{GroupPlan, Plan, PodResize};
 use crate::plan::outcome::report::CpuAndMemory;
 use crate::quantity::Quantity;
 use crate::snapshot::Snapshot;
+use crate::snapshot::gcs::LiveNodes;
 use crate::snapshot::group_spec::GroupSpec;
 use crate::snapshot::pod::{Pod, PodRole};
 
@@ -119,44 +120,13 @@ pub enum Violation {
 pub fn check(snapshot: &Snapshot, plan: &Plan) -> Vec<Violation> {
     // Read anew from the snapshot, and not taken from the decision, whose faults it is to find.
     let config = ClusterConfig::of(&snapshot.ray_cluster);
-    let group_of = |name: &str| config.groups.get(config.number(name)?);
     let pods: HashMap<&str, Pod<'_>> = snapshot.pods.iter().map(|pod| (pod.name, pod)).collect();
     let nodes = snapshot.gcs.live();
     let mut violations = Vec::new();
-    for plan in &plan.groups {
-        let (group, replicas) = (plan.name.clone(), plan.replicas);
-        let max = group_of(&group)
-            .and_then(|group| group.max_replicas)
-            .unwrap_or(0);
-        let grows = replicas > plan.replicas_now.unwrap_or(0);
-        // Above a maximum that was lowered, pods are there until they have drained: only a
-        // launch breaks the rule.
-        if grows && replicas > max && plan.launch_now > 0 {
-            violations.push(Violation::AboveMax {
-                group,
-                replicas,
-                max,
-            });
-        }
-        initial_size(plan, group_of(&plan.name), &mut violations);
-        for deletion in plan.deletions() {
-            let (pod, group) = (deletion.pod.clone(), plan.name.clone());
-            // A pod is deleted through the list of its own group or, if its group is gone, through
-            // the list of another group.
-            let may_go = pods.get(pod.as_str()).is_some_and(|pod| {
-                let is_of_group = pod.group == group || group_of(pod.group).is_none();
-                pod.role == PodRole::Worker && is_of_group
-            });
-            // KubeRay deletes the pods in `workersToDelete` at once, whatever runs in them.
-            let runs = nodes.contains_key(pod.as_str());
-            if !may_go {
-                let pod = pod.clone();
-                violations.push(Violation::DeletesForeign { pod, group });
-            }
-            if runs {
-                violations.push(Violation::DeletesRunning { pod });
-            }
-        }
+    for group in &plan.groups {
+        replicas(group, config.group(&group.name), &mut violations);
+        initial_size(group, config.group(&group.name), &mut violations);
+        deletions(group, &config, &pods, &nodes, &mut violations);
     }
     let mut resized = HashSet::default();
     for planned in &plan.resizes {
@@ -171,19 +141,57 @@ pub fn check(snapshot: &Snapshot, plan: &Plan) -> Vec<Violation> {
             violations.push(Violation::ResizesForeign { pod });
             continue;
         };
-        if let Some(group) = group_of(pod.group) {
+        if let Some(group) = config.group(pod.group) {
             let now = snapshot.seconds().unwrap_or_default();
             let used = nodes.get(name).map(|ray| in_use(ray, now));
-            resize(
-                planned,
-                pod,
-                group,
-                used.unwrap_or_default(),
-                &mut violations,
-            );
+            let used = used.unwrap_or_default();
+            resize(planned, pod, group, used, &mut violations);
         }
     }
     violations
+}
+
+/// No launch takes a group above its maximum.
+fn replicas(plan: &GroupPlan, group: Option<&GroupSpec>, violations: &mut Vec<Violation>) {
+    let (replicas, now) = (plan.replicas, plan.replicas_now.unwrap_or(0));
+    let max = group.and_then(|group| group.max_replicas).unwrap_or(0);
+    // Above a maximum that was lowered, pods are there until they have drained: only a
+    // launch breaks the rule.
+    if replicas > now && replicas > max && plan.launch_now > 0 {
+        violations.push(Violation::AboveMax {
+            group: plan.name.clone(),
+            replicas,
+            max,
+        });
+    }
+}
+
+/// Only workers of the group are deleted, in which Ray does not run.
+fn deletions(
+    plan: &GroupPlan,
+    config: &ClusterConfig,
+    pods: &HashMap<&str, Pod<'_>>,
+    nodes: &LiveNodes<'_>,
+    violations: &mut Vec<Violation>,
+) {
+    for deletion in plan.deletions() {
+        let (pod, group) = (deletion.pod.clone(), plan.name.clone());
+        // A pod is deleted through the list of its own group or, if its group is gone, through
+        // the list of another group.
+        let may_go = pods.get(pod.as_str()).is_some_and(|pod| {
+            let is_of_group = pod.group == group || config.group(pod.group).is_none();
+            pod.role == PodRole::Worker && is_of_group
+        });
+        // KubeRay deletes the pods in `workersToDelete` at once, whatever runs in them.
+        let runs = nodes.contains_key(pod.as_str());
+        if !may_go {
+            let pod = pod.clone();
+            violations.push(Violation::DeletesForeign { pod, group });
+        }
+        if runs {
+            violations.push(Violation::DeletesRunning { pod });
+        }
+    }
 }
 
 /// Returns a violation for each group that the plan launches nodes for although the cluster would
@@ -215,7 +223,7 @@ pub(crate) fn workers_above(
 ) -> Option<u64> {
     let config = ClusterConfig::of(&snapshot.ray_cluster);
     let nodes = plan.groups.iter().filter_map(|group| {
-        let config_group = config.groups.get(config.number(&group.name)?)?;
+        let config_group = config.group(&group.name)?;
         Some(config_group.nodes(then(group).or(config_group.min_replicas).unwrap_or(0)))
     });
     let workers = nodes.fold(0, u64::saturating_add);

@@ -107,13 +107,6 @@ impl<P: Copy + From<usize> + Into<usize>, T> List<P, T> {
     }
 }
 
-impl<P: Copy + From<usize> + Into<usize>> List<P, u64> {
-    /// The count at a position, or 0 if the list has none.
-    pub(crate) fn count(&self, position: P) -> u64 {
-        self.get(position).copied().unwrap_or(0)
-    }
-}
-
 impl<P: Copy + From<usize> + Into<usize>> List<P, bool> {
     /// The truth value at a position; false beyond the end.
     pub(crate) fn holds(&self, position: P) -> bool {

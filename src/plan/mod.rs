@@ -59,8 +59,7 @@ pub use crate::plan::outcome::plan::{
     ClusterEnd, ClusterEndPolicy, CountedUsers, Deletion, ExcessNode, GroupPlan, GrowthDemand,
     MemoryReason, NodeDrain, NodeHold, Plan, PlanWait, PodResize, RayletSync,
 };
-pub use crate::plan::outcome::problem::{Problem, ProblemEffect, ProblemPlace};
-pub use crate::plan::outcome::problem_reason::ProblemReason;
+pub use crate::plan::outcome::problem::{Problem, ProblemEffect, ProblemPlace, ProblemReason};
 pub use crate::plan::outcome::remark::NodeRemark;
 pub use crate::plan::outcome::report::{
     CpuAndMemory, DemandReport, GroupReport, GroupSizes, NodeReport, Placed, PlanReport,

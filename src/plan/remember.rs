@@ -4,8 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::hash::HashSet;
 use crate::plan::decided::Decided;
-use crate::plan::nodes::life::{NodeLife, RayInPod, Stage};
-use crate::plan::nodes::node::{Fate, PlannedNode};
+use crate::plan::nodes::node::{Fate, NodeLife, PlannedNode, RayInPod, Stage};
 use crate::plan::nodes::preference::RECOVERY_S;
 use crate::plan::outcome::plan::Plan;
 use crate::snapshot::history::{History, Instance, InstanceStatus};
@@ -27,7 +26,7 @@ pub(crate) fn history(decided: &Decided<'_>, plan: &Plan, all_pods: bool) -> His
     let running = decided.state.count(|node| node.stage() == Stage::Running);
     let runs = |group: &str| {
         let number = decided.config.number(group);
-        number.is_some_and(|number| running.count(number) > 0)
+        number.is_some_and(|number| running[number] > 0)
     };
     // A failure is forgotten with its group, and once a node of the group runs and the failure has
     // ceased to count for the choice between groups.
@@ -51,13 +50,12 @@ pub(crate) fn history(decided: &Decided<'_>, plan: &Plan, all_pods: bool) -> His
 /// The launches that have no pod yet, and the pods whose Ray node was asked to stop; with `all_pods` all of them, in the
 /// order of Ray's table.
 fn instances(decided: &Decided<'_>, plan: &Plan, all_pods: bool) -> Vec<Instance> {
-    let previous = decided.situation.history();
+    let (previous, now) = (decided.situation.history(), decided.situation.now);
     let drained: BTreeSet<&str> = plan.drains.iter().map(|drain| drain.pod.as_str()).collect();
     let mut launches = decided.state.groups.map(|_| 0);
     for plan in &plan.groups {
-        let number = decided.config.number(&plan.name);
-        if let Some(launches) = number.and_then(|number| launches.get_mut(number)) {
-            *launches = plan.launch_now;
+        if let Some(number) = decided.config.number(&plan.name) {
+            launches[number] = plan.launch_now;
         }
     }
     let mut rows: Vec<&PlannedNode> = decided.state.in_order().collect();
@@ -65,59 +63,48 @@ fn instances(decided: &Decided<'_>, plan: &Plan, all_pods: bool) -> Vec<Instance
     rows.sort_by_key(|node| node.born);
     let mut instances = Vec::new();
     for node in rows {
-        let group = decided.state.group_name(node).to_owned();
-        let (status, since) = match (&node.life, node.fate) {
+        let mut note = |status, since, count| {
+            let instance = Instance {
+                group: decided.state.group_name(node).to_owned(),
+                pod: node.pod().map(str::to_owned),
+                status,
+                since,
+                count,
+            };
+            add(&mut instances, instance);
+        };
+        match (&node.life, node.fate) {
             (NodeLife::Existing { pod, ray, .. }, _) => match ray {
                 RayInPod::Running { .. } if drained.contains(pod.as_str()) => {
-                    (InstanceStatus::StopRequested, Some(decided.situation.now))
+                    note(InstanceStatus::StopRequested, Some(now), 1);
                 }
-                RayInPod::Stopping { since } => (InstanceStatus::StopRequested, *since),
+                RayInPod::Stopping { since } => note(InstanceStatus::StopRequested, *since, 1),
                 // Ray's table keeps the place that a pod has had since it was asked for, and of
                 // several that are equally good, or equally idle, the first one is taken.
                 RayInPod::Running { .. } | RayInPod::Absent if all_pods => {
-                    (InstanceStatus::Allocated, None)
+                    note(InstanceStatus::Allocated, None, 1);
                 }
-                RayInPod::Running { .. } | RayInPod::Absent => continue,
+                RayInPod::Running { .. } | RayInPod::Absent => {}
             },
             (NodeLife::Requested { since }, Fate::Stay) => {
-                (InstanceStatus::Requested, since.or(Some(decided.situation.now)))
+                note(InstanceStatus::Requested, since.or(Some(now)), node.count);
             }
             (NodeLife::Queued, Fate::Stay) | (NodeLife::New, Fate::Launch)
                 // A plan that waits asks KubeRay for nothing, and the next round decides on these
                 // anew.
                 if plan.waiting.is_none() =>
             {
-                let launches = node.group().and_then(|group| launches.get_mut(group));
-                let now = launches.map_or(0, |launches| {
-                    let now = node.count.min(*launches);
-                    *launches -= now;
-                    now
+                let launches = node.group().map(|group| &mut launches[group]);
+                let requested = launches.map_or(0, |launches| {
+                    let requested = node.count.min(*launches);
+                    *launches -= requested;
+                    requested
                 });
-                for (status, count) in [
-                    (InstanceStatus::Requested, now),
-                    (InstanceStatus::Queued, node.count - now),
-                ] {
-                    let launch = Instance {
-                        group: group.clone(),
-                        pod: None,
-                        status,
-                        since: Some(decided.situation.now),
-                        count,
-                    };
-                    add(&mut instances, launch);
-                }
-                continue;
+                note(InstanceStatus::Requested, Some(now), requested);
+                note(InstanceStatus::Queued, Some(now), node.count - requested);
             }
-            _ => continue,
-        };
-        let instance = Instance {
-            group,
-            pod: node.pod().map(str::to_owned),
-            status,
-            since,
-            count: node.count,
-        };
-        add(&mut instances, instance);
+            _ => {}
+        }
     }
     instances.extend(stopping(previous, decided));
     instances

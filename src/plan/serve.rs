@@ -2,7 +2,7 @@
 
 use crate::plan::demand::requests::{Demand, DemandOrigin, RequestBatch};
 use crate::plan::list::{DemandIndex, List};
-use crate::plan::nodes::node::CountedAmounts;
+use crate::plan::nodes::amounts::CountedAmounts;
 use crate::plan::packing::pack::PackingRules;
 use crate::plan::packing::state::DecisionState;
 

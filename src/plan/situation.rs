@@ -1,5 +1,6 @@
 //! The situation that a decision is about, as all of its phases see it.
 
+use crate::hash::HashMap;
 use crate::plan::settings::PlanSettings;
 use crate::snapshot::gcs::LiveNodes;
 use crate::snapshot::pod::Pod;
@@ -18,6 +19,11 @@ pub(crate) struct Situation<'a> {
 }
 
 impl<'a> Situation<'a> {
+    /// The pods of the RayCluster, by name.
+    pub(crate) fn pods_by_name(&self) -> HashMap<&'a str, &'a Pod<'a>> {
+        self.own_pods.iter().map(|pod| (pod.name, pod)).collect()
+    }
+
     /// The memory of earlier rounds.
     pub(crate) fn history(&self) -> &'a History {
         &self.snapshot.history

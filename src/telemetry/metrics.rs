@@ -91,48 +91,7 @@ impl Metrics {
             audit: AuditMetrics::default(),
             watches: Watches::default(),
         };
-        let registry = &mut metrics.registry;
-        registry.register(
-            "admission_requests",
-            "Admission requests by webhook, kind, operation and outcome",
-            metrics.requests.clone(),
-        );
-        registry.register_with_unit(
-            "admission_duration",
-            "Time from the headers of an admission request to its answer",
-            Unit::Seconds,
-            metrics.duration.clone(),
-        );
-        registry.register(
-            "findings",
-            "Findings by rule and mode; dry runs are not counted",
-            metrics.findings.clone(),
-        );
-        registry.register(
-            "admission_overload",
-            "Admission requests refused because too many were in progress",
-            metrics.overload.clone(),
-        );
-        registry.register(
-            "admission_panics",
-            "Admission requests that failed because of a bug",
-            metrics.panics.clone(),
-        );
-        registry.register(
-            "admission_in_flight",
-            "Admission requests in progress",
-            metrics.in_flight.0.clone(),
-        );
-        registry.register(
-            "connections_open",
-            "Open connections to the webhook port",
-            metrics.connections.0.clone(),
-        );
-        registry.register(
-            "build",
-            "The running version",
-            Info::new([("version", env!("CARGO_PKG_VERSION"))]),
-        );
+        metrics.register_admission();
         metrics.audit.register(&mut metrics.registry);
         metrics.scaling.register(&mut metrics.registry);
         // Read when somebody asks, so that the store of certificates need not know of metrics.
@@ -141,6 +100,52 @@ impl Metrics {
         let watches = metrics.watches.clone();
         metrics.registry.register_collector(Box::new(watches));
         metrics
+    }
+
+    /// Registers the metrics of the webhooks, and which version runs.
+    fn register_admission(&mut self) {
+        let registry = &mut self.registry;
+        registry.register(
+            "admission_requests",
+            "Admission requests by webhook, kind, operation and outcome",
+            self.requests.clone(),
+        );
+        registry.register_with_unit(
+            "admission_duration",
+            "Time from the headers of an admission request to its answer",
+            Unit::Seconds,
+            self.duration.clone(),
+        );
+        registry.register(
+            "findings",
+            "Findings by rule and mode; dry runs are not counted",
+            self.findings.clone(),
+        );
+        registry.register(
+            "admission_overload",
+            "Admission requests refused because too many were in progress",
+            self.overload.clone(),
+        );
+        registry.register(
+            "admission_panics",
+            "Admission requests that failed because of a bug",
+            self.panics.clone(),
+        );
+        registry.register(
+            "admission_in_flight",
+            "Admission requests in progress",
+            self.in_flight.0.clone(),
+        );
+        registry.register(
+            "connections_open",
+            "Open connections to the webhook port",
+            self.connections.0.clone(),
+        );
+        registry.register(
+            "build",
+            "The running version",
+            Info::new([("version", env!("CARGO_PKG_VERSION"))]),
+        );
     }
 
     /// Counts one review. A dry run counts as a request, but its findings do not.

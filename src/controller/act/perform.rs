@@ -152,19 +152,22 @@ impl Performer<'_> {
                 reported.map_err(|error| gcs_failure(&error))?;
                 Ok(Reply::Ok)
             }
-            Effect::PutError(text) => {
-                let _writing = self.writer.begin(writer::LONGEST)?;
-                let gcs = self.gcs.with_deadline(writer::LONGEST);
-                // Drivers print whatever is stored, even an empty text.
-                let stored = if text.is_empty() {
-                    gcs.kv_del("", ERROR_KEY).await
-                } else {
-                    gcs.kv_put("", ERROR_KEY, text.as_bytes()).await
-                };
-                stored.map_err(|error| gcs_failure(&error))?;
-                Ok(Reply::Ok)
-            }
+            Effect::PutError(text) => self.put_error(text).await,
         }
+    }
+
+    /// Stores the text that drivers print, or removes it.
+    async fn put_error(&self, text: &str) -> Result<Reply, Failure> {
+        let _writing = self.writer.begin(writer::LONGEST)?;
+        let gcs = self.gcs.with_deadline(writer::LONGEST);
+        // Drivers print whatever is stored, even an empty text.
+        let stored = if text.is_empty() {
+            gcs.kv_del("", ERROR_KEY).await
+        } else {
+            gcs.kv_put("", ERROR_KEY, text.as_bytes()).await
+        };
+        stored.map_err(|error| gcs_failure(&error))?;
+        Ok(Reply::Ok)
     }
 
     /// The longest time for a call of the GCS. It waits at the API server's gate only if the write

@@ -1,17 +1,14 @@
 //! From packed nodes to the actions of a plan.
 
-use crate::hash::HashMap;
 use crate::plan::conclude::reasons::unmet;
 use crate::plan::conclude::resizes::{notes, raylet_syncs, resizes};
 use crate::plan::conclude::{deletions, drains, launch};
 use crate::plan::decided::Decided;
 use crate::plan::list::{ByGroup, GroupIndex};
-use crate::plan::nodes::life::Stage;
-use crate::plan::nodes::node::{Fate, PlannedNode};
-use crate::plan::nodes::standby_role::StandbyRole;
+use crate::plan::nodes::node::{Fate, PlannedNode, Stage};
+use crate::plan::nodes::tables::StandbyRole;
 use crate::plan::outcome::plan::{GroupPlan, Plan, PlanWait};
-use crate::plan::outcome::problem::{Problem, ProblemEffect, ProblemPlace};
-use crate::plan::outcome::problem_reason::ProblemReason;
+use crate::plan::outcome::problem::{Problem, ProblemEffect, ProblemPlace, ProblemReason};
 use crate::plan::remember;
 use crate::plan::removal::idle_end;
 use crate::plan::situation::Situation;
@@ -21,7 +18,7 @@ use crate::plan::slices::gangs::jumps;
 use crate::plan::slices::standby::reason::StandbyLaunch;
 use crate::plan::slices::{holds, initial_sizes};
 use crate::snapshot::group_spec::GroupSpec;
-use crate::snapshot::pod::PodRole;
+use crate::snapshot::pod::{Pod, PodRole};
 
 /// Returns the plan of a decision.
 pub(crate) fn plan(decided: &Decided<'_>, findings: Option<&Findings<'_>>) -> Plan {
@@ -38,15 +35,7 @@ pub(crate) fn plan(decided: &Decided<'_>, findings: Option<&Findings<'_>>) -> Pl
         ..Plan::default()
     };
     if decided.state.work.is_over() {
-        // Nothing is done, and nothing is forgotten.
-        plan.waiting = Some(PlanWait::GivenUp);
-        plan.groups = unchanged(decided);
-        plan.problems.push(Problem {
-            at: ProblemPlace::Demand,
-            reason: ProblemReason::TooMuchWork,
-            effect: ProblemEffect::NothingDone,
-        });
-        plan.remember = snapshot.history.clone();
+        give_up(decided, &mut plan);
         return plan;
     }
     plan.unmet = unmet(decided);
@@ -63,19 +52,7 @@ pub(crate) fn plan(decided: &Decided<'_>, findings: Option<&Findings<'_>>) -> Pl
         plan.resizes = resizes(decided, only_staying);
         match findings {
             None => plan.groups = groups(decided, None, &launch::as_ray(decided)),
-            Some(found) => {
-                plan.excess = found.excess.iter().map(|one| one.node.clone()).collect();
-                let jump = jumps::room(decided, found.attempts.jump.as_ref());
-                plan.groups = groups(decided, findings, &launch::now(decided, jump.as_ref()));
-                if jump.is_some_and(|jump| jump.is_short) {
-                    plan.problems.push(Problem {
-                        at: ProblemPlace::Workers,
-                        reason: ProblemReason::JumpRefused,
-                        effect: ProblemEffect::FewerAtOnce,
-                    });
-                }
-                deletions::of_removed_groups(decided, &mut plan.groups, &mut plan.problems);
-            }
+            Some(found) => launch_and_delete(decided, found, &mut plan),
         }
     } else {
         // While the head does not run, Ray still deletes the pods of stopped raylets. Here these
@@ -93,6 +70,36 @@ pub(crate) fn plan(decided: &Decided<'_>, findings: Option<&Findings<'_>>) -> Pl
     plan.end = end.filter(|_| plan.waiting.is_none());
     plan.remember.unused = unused;
     plan
+}
+
+/// Gives the decision up: nothing is done, and nothing is forgotten.
+fn give_up(decided: &Decided<'_>, plan: &mut Plan) {
+    plan.waiting = Some(PlanWait::GivenUp);
+    plan.groups = unchanged(decided);
+    plan.problems.push(Problem {
+        at: ProblemPlace::Demand,
+        reason: ProblemReason::TooMuchWork,
+        effect: ProblemEffect::NothingDone,
+    });
+    plan.remember = decided.situation.history().clone();
+}
+
+/// Plans the launches and deletions of all groups by the findings of the slices.
+fn launch_and_delete(decided: &Decided<'_>, findings: &Findings<'_>, plan: &mut Plan) {
+    plan.excess = (findings.excess.iter())
+        .map(|one| one.node.clone())
+        .collect();
+    let jump = jumps::room(decided, findings.attempts.jump.as_ref());
+    let launch_now = launch::now(decided, jump.as_ref());
+    plan.groups = groups(decided, Some(findings), &launch_now);
+    if jump.is_some_and(|jump| jump.is_short) {
+        plan.problems.push(Problem {
+            at: ProblemPlace::Workers,
+            reason: ProblemReason::JumpRefused,
+            effect: ProblemEffect::FewerAtOnce,
+        });
+    }
+    deletions::of_removed_groups(decided, &mut plan.groups, &mut plan.problems);
 }
 
 fn workers<'a>(decided: &'a Decided<'_>) -> impl Iterator<Item = (GroupIndex, &'a GroupSpec)> {
@@ -123,16 +130,16 @@ fn groups(
         state.count(|node| node.pod().is_none() && !node.stays() && node.stage() != Stage::New);
     let mut deletions = deletions::deletions(decided, findings.is_some());
     let plan = |(number, group): (GroupIndex, &GroupSpec)| {
-        let launch_now = launch_now.count(number);
+        let launch_now = launch_now[number];
         let of_group = || findings.and_then(|_| initial_sizes::of_group(decided, number));
         GroupPlan {
             name: group.name.clone(),
             replicas_now: group.replicas,
-            launch: launches.count(number),
+            launch: launches[number],
             launch_now,
             initial_size: (launch_now > 0).then(of_group).flatten(),
             standby: findings.map_or_else(Vec::new, |found| ready(decided, found, number)),
-            cancel: cancelled.count(number),
+            cancel: cancelled[number],
             delete: deletions.remove(&number).unwrap_or_default(),
             ..GroupPlan::default()
         }
@@ -148,12 +155,13 @@ fn groups(
 /// The new nodes of a group that no demand needs, by what they are for.
 fn ready(decided: &Decided<'_>, findings: &Findings<'_>, group: GroupIndex) -> Vec<StandbyLaunch> {
     let mut launches: Vec<StandbyLaunch> = Vec::new();
-    let nodes = decided.state.in_order();
-    for node in nodes.filter(|node| node.group() == Some(group)) {
-        let StandbyRole::Launched(standby) = node.standby else {
+    let nodes = decided.state.entries();
+    for (number, node) in nodes.filter(|(_, node)| node.group() == Some(group)) {
+        let role = decided.state.tables.standby.get(&number);
+        let Some(StandbyRole::Launched(standby)) = role else {
             continue;
         };
-        let standby = findings.standby.get(standby);
+        let standby = findings.standby.get(*standby);
         let Some(reason) = standby.map(|standby| &standby.reason) else {
             continue;
         };
@@ -168,16 +176,13 @@ fn ready(decided: &Decided<'_>, findings: &Findings<'_>, group: GroupIndex) -> V
     launches
 }
 
-/// The pods of each group that stay as far as KubeRay is concerned.
-fn observed<'a>(decided: &Decided<'a>) -> HashMap<&'a str, u64> {
-    let mut observed: HashMap<&str, u64> = HashMap::default();
-    for pod in decided.situation.own_pods {
-        let is_listed = decided.config.is_listed(pod.group, pod.name);
-        if pod.role == PodRole::Worker && !pod.deleting && !is_listed {
-            *observed.entry(pod.group).or_default() += 1;
-        }
-    }
-    observed
+/// The number of pods of each group that stay as far as KubeRay is concerned.
+fn observed(decided: &Decided<'_>) -> ByGroup<u64> {
+    let config = &decided.config;
+    let stays = |pod: &&Pod<'_>| {
+        pod.role == PodRole::Worker && !pod.deleting && !config.is_listed(pod.group, pod.name)
+    };
+    config.count(decided.situation.own_pods.iter().filter(stays))
 }
 
 /// Sets the `replicas` of groups as Ray does, which writes them only in a round in which it launches or deletes pods.
@@ -185,10 +190,9 @@ fn set_replicas_as_ray(decided: &Decided<'_>, plans: &mut [GroupPlan]) {
     let observed = observed(decided);
     let acts = |plan: &GroupPlan| plan.launch_now > 0 || !plan.delete.is_empty();
     let acts = plans.iter().any(acts);
-    for (plan, (_, group)) in plans.iter_mut().zip(workers(decided)) {
-        let observed = observed.get(group.name.as_str()).copied().unwrap_or(0);
+    for (plan, (number, group)) in plans.iter_mut().zip(workers(decided)) {
         plan.replicas = if acts {
-            as_ray(observed, group, plan)
+            as_ray(observed[number], group, plan)
         } else {
             group.replicas.or(group.min_replicas).unwrap_or(0)
         };
@@ -202,18 +206,17 @@ fn set_replicas(decided: &Decided<'_>, findings: &Findings<'_>, plans: &mut [Gro
     // KubeRay was asked for these already, and they have no pod yet.
     let awaited = (decided.state).count(|node| node.stage() == Stage::Requested && node.stays());
     for (plan, (number, group)) in plans.iter_mut().zip(workers(decided)) {
-        let observed = observed.get(group.name.as_str()).copied().unwrap_or(0);
         // KubeRay makes as many pods as are missing for all that are there. Once nothing is to
         // be made any more, a pod that drains because its Kubernetes node is about to leave is
         // not to be made again.
-        let awaited = awaited.count(number);
+        let awaited = awaited[number];
         let is_whole = awaited == 0 && plan.launch_now == 0;
         let draining = decided.leftovers.draining.iter();
         let gone = draining.filter(|pod| {
             let leaves = pod.group == group.name && findings.departures.contains_key(pod.name);
             is_whole && leaves && !group.listed.contains(pod.name)
         });
-        let stay = observed.saturating_sub(gone.count() as u64);
+        let stay = observed[number].saturating_sub(gone.count() as u64);
         plan.replicas = settled(stay, awaited, group, plan);
     }
     count_evicted(decided, findings, &awaited, plans);
@@ -233,7 +236,7 @@ fn count_evicted(
     let all = all.fold(0, u64::saturating_add);
     let mut room = decided.state.max_workers.saturating_sub(all);
     for (plan, (number, group)) in plans.iter_mut().zip(workers(decided)) {
-        if awaited.count(number) == 0 && plan.launch_now == 0 {
+        if awaited[number] == 0 && plan.launch_now == 0 {
             continue;
         }
         let of_group = decided

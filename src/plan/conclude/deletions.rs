@@ -6,8 +6,7 @@ use crate::plan::list::GroupIndex;
 use crate::plan::nodes::node::Fate;
 use crate::plan::outcome::cause::RemovalCause;
 use crate::plan::outcome::plan::{Deletion, GroupPlan};
-use crate::plan::outcome::problem::{Problem, ProblemEffect, ProblemPlace};
-use crate::plan::outcome::problem_reason::ProblemReason;
+use crate::plan::outcome::problem::{Problem, ProblemEffect, ProblemPlace, ProblemReason};
 use crate::plan::slices::whole_replicas;
 use crate::snapshot::pod::{Pod, PodRole};
 
@@ -17,8 +16,7 @@ pub(crate) fn deletions(decided: &Decided<'_>, whole: bool) -> HashMap<GroupInde
     let config = &decided.config;
     let mut deletions: HashMap<GroupIndex, Vec<Deletion>> = HashMap::default();
     let mut delete = |group: GroupIndex, pod: &str, cause| {
-        let config = config.groups.get(group);
-        if config.is_some_and(|config| !config.listed.contains(pod)) {
+        if !config.groups[group].listed.contains(pod) {
             let pod = pod.to_owned();
             deletions
                 .entry(group)

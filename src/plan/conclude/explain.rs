@@ -6,13 +6,11 @@ use crate::hash::HashMap;
 use crate::plan::conclude::{describe, sizes};
 use crate::plan::decided::Decided;
 use crate::plan::demand::requests::Demand;
-use crate::plan::growth::notes::SizeNotes;
 use crate::plan::growth::resize::{Resize, ResizeProgress};
 use crate::plan::growth::size::{from_cores, milli};
-use crate::plan::list::{GroupIndex, List, StandbyIndex};
-use crate::plan::nodes::life::Stage;
-use crate::plan::nodes::node::{Fate, PlannedNode};
-use crate::plan::nodes::standby_role::KeptReason;
+use crate::plan::list::{GroupIndex, List, NodeIndex, StandbyIndex};
+use crate::plan::nodes::node::{Fate, PlannedNode, Stage};
+use crate::plan::nodes::tables::{KeptReason, SizeNotes};
 use crate::plan::outcome::plan::Plan;
 use crate::plan::outcome::remark::NodeRemark;
 use crate::plan::outcome::report::{
@@ -80,15 +78,13 @@ fn demands(
         .collect();
     let report = |(demand, placed): (&Demand<'_>, Places)| {
         let (kind, index) = demand.place();
-        let units = demand.batches.iter().flatten().map(|batch| batch.count);
-        let units = units.fold(0, u64::saturating_add);
         let unmet = unmet.get(&(kind, index)).copied().unwrap_or(0);
         DemandReport {
             kind,
             index,
             demand: describe::demand(demand),
             // A demand that is not tried has no batches, and is unmet as a whole.
-            count: units.max(unmet),
+            count: demand.units().max(unmet),
             placed: in_words(&decided.state, placed),
             unmet,
         }
@@ -128,25 +124,23 @@ fn groups(decided: &Decided<'_>) -> Vec<GroupReport> {
     let launch = state.count(|node| node.fate == Fate::Launch);
     let pending = state.count(|node| node.fate == Fate::Stay && node.stage() != Stage::Running);
     let remove = state.count(|node| !node.stays());
-    let mut terminating: HashMap<&str, u64> = HashMap::default();
-    for pod in decided.situation.own_pods.iter().filter(|pod| pod.deleting) {
-        *terminating.entry(pod.group).or_default() += 1;
-    }
+    let terminating = decided.situation.own_pods.iter();
+    let terminating = decided.config.count(terminating.filter(|pod| pod.deleting));
     let mut below = below_limits(state);
     let mut sizes = sizes::by_group(decided);
     let groups = state.groups.enumerate().map(|(number, group)| {
         let group = &group.config;
-        let running = running.count(number);
-        let (pending, launch) = (pending.count(number), launch.count(number));
+        let running = running[number];
+        let (pending, launch) = (pending[number], launch[number]);
         let all = running.saturating_add(pending).saturating_add(launch);
         let is_full = !group.is_head() && all >= group.max;
         GroupReport {
             name: group.name.clone(),
             running,
             pending,
-            terminating: terminating.get(group.name.as_str()).copied().unwrap_or(0),
+            terminating: terminating[number],
             launch,
-            remove: remove.count(number),
+            remove: remove[number],
             max: group.max,
             limit: is_full
                 .then(|| Shortfall::MaxReplicas(group.max_replicas.unwrap_or(0)).to_string()),
@@ -188,12 +182,9 @@ fn nodes(
 ) -> Vec<NodeReport> {
     let mut reports: Vec<NodeReport> = Vec::new();
     let mut index: HashMap<(Option<GroupIndex>, NodeRemark), usize> = HashMap::default();
-    for number in &decided.state.order {
-        let Some(node) = decided.state.nodes.get(*number) else {
-            continue;
-        };
-        let notes = decided.state.notes.get(number).copied().unwrap_or_default();
-        let Some((pod, reason)) = node.pod().zip(remark(decided, standby, node, notes)) else {
+    for (number, node) in decided.state.entries() {
+        let reason = remark(decided, standby, number, node);
+        let Some((pod, reason)) = node.pod().zip(reason) else {
             continue;
         };
         // One entry for equal reasons: a report on ten thousand nodes would be as many lines otherwise.
@@ -221,9 +212,10 @@ fn nodes(
 fn remark(
     decided: &Decided<'_>,
     standby: Option<&List<StandbyIndex, StandbyDemand>>,
+    number: NodeIndex,
     node: &PlannedNode,
-    notes: SizeNotes,
 ) -> Option<NodeRemark> {
+    let tables = &decided.state.tables;
     match node.fate {
         Fate::Remove(cause) => return Some(NodeRemark::Removed(cause)),
         Fate::Hold(cause) if decided.state.is_left_alone() => {
@@ -232,8 +224,8 @@ fn remark(
         Fate::Hold(cause) => return Some(NodeRemark::WaitsForHosts(cause)),
         Fate::Stay | Fate::Launch => {}
     }
-    if let Some(keep_reason) = node.keep_reason {
-        return Some(match keep_reason {
+    if let Some(keep_reason) = tables.kept.get(&number) {
+        return Some(match *keep_reason {
             KeptReason::Standby(number) => NodeRemark::Kept(standby?.get(number)?.reason.clone()),
             KeptReason::Released(since) => {
                 NodeRemark::Released(whole(decided.situation.now - since))
@@ -245,6 +237,7 @@ fn remark(
         return Some(NodeRemark::Stopping);
     }
     let resize = node.resize.as_deref()?;
+    let notes = tables.sizes.get(&number).copied().unwrap_or_default();
     let why = why_not_grown(decided, resize, notes);
     let has = resize.current.memory;
     let in_use = notes.in_use.filter(|used| used.fills(has));
@@ -300,7 +293,11 @@ fn why_not_grown(decided: &Decided<'_>, resize: &Resize, notes: SizeNotes) -> Op
     if !resize.current.is_below(resize.limit()) {
         return Some(NodeRemark::AtResizeLimit);
     }
-    // The resource that the Kubernetes node lacks for the pod to reach its resize limits.
+    node_full(decided, resize)
+}
+
+/// The remark that the Kubernetes node lacks a resource for the pod to reach its resize limits, if it does.
+fn node_full(decided: &Decided<'_>, resize: &Resize) -> Option<NodeRemark> {
     let headroom = resize.headroom(&decided.state.headrooms)?;
     let (limit, goal) = (resize.limit(), resize.goal(Some(headroom)));
     let (free, short) = if goal.cpu < limit.cpu {

@@ -4,8 +4,7 @@
 use crate::hash::{HashMap, HashSet};
 use crate::plan::decided::Decided;
 use crate::plan::list::{ByGroup, GroupIndex};
-use crate::plan::nodes::life::Stage;
-use crate::plan::nodes::node::{Fate, PlannedNode};
+use crate::plan::nodes::node::{Fate, PlannedNode, Stage};
 use crate::plan::packing::state::PlannedGroup;
 use crate::plan::settings::ScaleUp;
 use crate::plan::slices::gangs::jumps::JumpRoom;
@@ -38,12 +37,12 @@ pub(crate) fn now(decided: &Decided<'_>, jump: Option<&JumpRoom>) -> ByGroup<u64
     let mut workers_left = state.places_beside(&present);
     let bounded = |(number, group): (GroupIndex, &PlannedGroup)| {
         let (name, hosts) = (group.config.name.as_str(), group.config.hosts);
-        let taken = present.count(number).saturating_add(group.draining);
+        let taken = present[number].saturating_add(group.draining);
         let places = group.config.max.saturating_sub(taken);
-        let mut count = needed.count(number).min(places).min(workers_left);
+        let mut count = needed[number].min(places).min(workers_left);
         if decided.config.conservative {
-            let running = running.count(number).max(1);
-            count = count.min(running.saturating_sub(coming.count(number)));
+            let running = running[number].max(1);
+            count = count.min(running.saturating_sub(coming[number]));
         }
         // Pods that have not been admitted add nothing to what others of their group have to wait
         // for, and more of them would make what is asked for at once larger and larger.
@@ -55,7 +54,7 @@ pub(crate) fn now(decided: &Decided<'_>, jump: Option<&JumpRoom>) -> ByGroup<u64
         } else {
             allowed
         });
-        if let Some(limit) = jump.and_then(|jump| *jump.limits.get(number)?) {
+        if let Some(limit) = jump.and_then(|jump| jump.limits[number]) {
             count = count.min(limit);
         }
         // A part of a replica would never be asked for, and so the limit of launches that were refused
@@ -64,7 +63,7 @@ pub(crate) fn now(decided: &Decided<'_>, jump: Option<&JumpRoom>) -> ByGroup<u64
             count = count.min((*limit).max(hosts));
         }
         // KubeRay makes whole replicas, so a part of one is not asked for.
-        if count < needed.count(number) && hosts > 1 {
+        if count < needed[number] && hosts > 1 {
             count -= count.checked_rem(hosts).unwrap_or(0);
         }
         left_at_once = left_at_once.saturating_sub(count);
@@ -123,13 +122,11 @@ pub(crate) fn as_ray(decided: &Decided<'_>) -> ByGroup<u64> {
             continue;
         }
         let speed = if conservative { 1 } else { RAY_SPEED };
-        let by_speed = speed.saturating_mul(running.count(group).max(1));
+        let by_speed = speed.saturating_mul(running[group].max(1));
         let by_limit = RAY_CONCURRENT_LAUNCHES.saturating_sub(requested);
-        let count = by_limit.min(by_speed).min(waiting.count(group));
+        let count = by_limit.min(by_speed).min(waiting[group]);
         requested += count;
-        if let Some(launch) = launches.get_mut(group) {
-            *launch = count;
-        }
+        launches[group] = count;
     }
     launches
 }

@@ -7,7 +7,8 @@ use crate::plan::demand::placement_group;
 use crate::plan::demand::requests::{DemandOrigin, RequestBatch};
 use crate::plan::demand::shape::{Shape, ShapeId};
 use crate::plan::list::{ByGroup, DemandIndex, GroupIndex};
-use crate::plan::nodes::node::{CountedAmounts, PlannedNode};
+use crate::plan::nodes::amounts::CountedAmounts;
+use crate::plan::nodes::node::PlannedNode;
 use crate::plan::outcome::unmet::{Shortfall, Unmet, UnmetReason};
 use crate::plan::packing::fit::admits;
 use crate::plan::packing::state::PlannedGroup;
@@ -21,60 +22,44 @@ const GROUPS: usize = 50;
 
 /// The demands of which something is left, and those that are not tried at all.
 pub(crate) fn unmet(decided: &Decided<'_>) -> Vec<Unmet> {
-    let mut batches_left: HashMap<DemandIndex, Vec<&RequestBatch>> = HashMap::default();
-    let mut order = Vec::new();
-    for batch in &decided.remainder {
-        let batches = batches_left.entry(batch.demand).or_insert_with(|| {
-            order.push(batch.demand);
-            Vec::new()
-        });
-        batches.push(batch);
-    }
-    let demands = decided.demands.enumerate();
-    let invalid = demands.filter(|(_, demand)| demand.batches.is_err());
-    order.extend(invalid.map(|(number, _)| number));
     let staying = decided.state.count(PlannedNode::stays);
     let mut by_shape: HashMap<ShapeId, Vec<UnmetReason>> = HashMap::default();
     let mut explained = 0;
     let mut unmet = Vec::new();
-    for number in order {
-        let Some(demand) = decided.demands.get(number) else {
-            continue;
-        };
-        let remaining = batches_left.get(&number).map_or(&[][..], Vec::as_slice);
-        let mut count = remaining
-            .iter()
-            .fold(0, |sum: u64, batch| sum.saturating_add(batch.count));
-        let mut reasons = Vec::new();
-        match &demand.batches {
+    for (number, remaining) in demands_left(decided) {
+        let demand = &decided.demands[number];
+        let counts = remaining.iter().map(|batch| batch.count);
+        let mut count = counts.fold(0, u64::saturating_add);
+        let reasons = match &demand.batches {
             Err(reason) => {
                 // A demand that is kept back has no batches any more: it is one placement group.
                 let is_later = matches!(reason, UnmetReason::GivenUp(_));
                 count = count.max(is_later.into());
-                reasons.push(reason.clone());
+                vec![reason.clone()]
             }
-            Ok(_) if explained == EXPLAINED => reasons.push(UnmetReason::NotSaid),
+            Ok(_) if explained == EXPLAINED => vec![UnmetReason::NotSaid],
             Ok(batches) => {
                 explained += 1;
+                let mut reasons = Vec::new();
                 // A gang of a single unit does not wait for other units.
                 let is_gang = !matches!(demand.kind, DemandOrigin::Tasks(..));
                 let has_several = batches.first().is_some_and(|batch| batch.count > 1);
                 if is_gang && (has_several || batches.len() > 1) {
                     reasons.push(UnmetReason::AllAtOnce);
                 }
+                let shapes = remaining.iter().take(EXPLAINED).map(|batch| batch.shape);
+                for shape in shapes.clone() {
+                    let reasons = by_shape.entry(shape);
+                    reasons.or_insert_with(|| of_shape(decided, &staying, shape));
+                }
+                let of_batches = shapes.flat_map(|shape| &by_shape[&shape]);
                 // Reasons of equal text are given once, however little the amounts differ.
                 let mut texts: HashSet<String> = HashSet::default();
-                for batch in remaining.iter().take(EXPLAINED) {
-                    let of_batch = by_shape
-                        .entry(batch.shape)
-                        .or_insert_with(|| of_shape(decided, &staying, batch.shape));
-                    let new = of_batch
-                        .iter()
-                        .filter(|reason| texts.insert(reason.to_string()));
-                    reasons.extend(new.cloned());
-                }
+                let new = of_batches.filter(|reason| texts.insert(reason.to_string()));
+                reasons.extend(new.cloned());
+                reasons
             }
-        }
+        };
         let (kind, index) = demand.place();
         unmet.push(Unmet {
             kind,
@@ -87,13 +72,32 @@ pub(crate) fn unmet(decided: &Decided<'_>) -> Vec<Unmet> {
     unmet
 }
 
+/// The demands of which something is left, each with its batches, and those that are not tried at all.
+fn demands_left<'d>(decided: &'d Decided<'_>) -> Vec<(DemandIndex, Vec<&'d RequestBatch>)> {
+    let mut left: Vec<(DemandIndex, Vec<&RequestBatch>)> = Vec::new();
+    let mut places: HashMap<DemandIndex, usize> = HashMap::default();
+    for batch in &decided.remainder {
+        let place = *places.entry(batch.demand).or_insert(left.len());
+        match left.get_mut(place) {
+            Some((_, batches)) => batches.push(batch),
+            None => left.push((batch.demand, vec![batch])),
+        }
+    }
+    let demands = decided.demands.enumerate();
+    let invalid = demands.filter(|(_, demand)| demand.batches.is_err());
+    left.extend(invalid.map(|(number, _)| (number, Vec::new())));
+    left
+}
+
 /// The reasons why nothing more of a shape could be placed: one per group, or the placement group whose
 /// resources it asks for.
 fn of_shape(decided: &Decided<'_>, staying: &ByGroup<u64>, shape: ShapeId) -> Vec<UnmetReason> {
     let state = &decided.state;
     let shape = state.shapes.get(shape);
     if let Some((name, id)) = placement_group::of_shape(&state.names, shape) {
-        let is_placed = state.in_order().any(|node| node.amount(name).is_some());
+        let is_placed = state
+            .in_order()
+            .any(|node| node.amounts.get(name).is_some());
         let id = id.to_owned();
         return vec![if is_placed {
             UnmetReason::GroupFull(id)
@@ -104,7 +108,7 @@ fn of_shape(decided: &Decided<'_>, staying: &ByGroup<u64>, shape: ShapeId) -> Ve
     let named = state.groups.enumerate().take(GROUPS);
     let reason = |(number, group): (GroupIndex, &PlannedGroup)| UnmetReason::Group {
         group: group.config.name.clone(),
-        why: why_not(decided, group, staying.count(number), shape),
+        why: why_not(decided, group, staying[number], shape),
     };
     let mut reasons: Vec<UnmetReason> = named.map(reason).collect();
     let more = state.groups.len().saturating_sub(GROUPS);
@@ -125,7 +129,7 @@ fn why_not(decided: &Decided<'_>, group: &PlannedGroup, staying: u64, shape: &Sh
         };
     }
     for (name, needed) in shape.positive() {
-        let amount = template.amount(name);
+        let amount = template.amounts.get(name);
         let has = amount.and_then(|amount| amount.free[CountedAmounts::Total as usize]);
         let has = has.unwrap_or(0.0);
         if needed > has && !state.names.is_implicit(name) {

@@ -20,10 +20,9 @@ pub(crate) fn resizes(decided: &Decided<'_>, only_staying: bool) -> Vec<PodResiz
     )]
     let whole = |seconds: f64| seconds.round() as u32;
     let state = &decided.state;
-    let resize = |number: &NodeIndex| {
-        let node = state.nodes.get(*number)?;
+    let resize = |(number, node): (NodeIndex, &PlannedNode)| {
         let resize = sized(node, only_staying).filter(|resize| resize.is_to_send())?;
-        let notes = state.notes.get(number).copied().unwrap_or_default();
+        let notes = state.tables.sizes.get(&number).copied().unwrap_or_default();
         let (now, then) = (resize.current, resize.desired);
         Some(PodResize {
             pod: node.pod()?.to_owned(),
@@ -37,7 +36,7 @@ pub(crate) fn resizes(decided: &Decided<'_>, only_staying: bool) -> Vec<PodResiz
             demand: grows_for(decided, node),
         })
     };
-    state.order.iter().filter_map(resize).collect()
+    state.entries().filter_map(resize).collect()
 }
 
 /// The demand that a node serves only because it grows.

@@ -26,8 +26,7 @@ pub(crate) fn by_group(decided: &Decided<'_>) -> HashMap<GroupIndex, GroupSizes>
         let Some(group) = decided.config.number(name) else {
             continue;
         };
-        let limits = decided.config.groups.get(group);
-        let limits = limits.and_then(|group| group.resize_limits);
+        let limits = decided.config.groups[group].resize_limits;
         let limits = limits.map(|limits| CpuAndMemory {
             cpu_milli: milli(limits.cpu),
             memory_bytes: limits.memory,

@@ -44,6 +44,11 @@ impl Names {
         }
     }
 
+    /// The number of a text, or the placeholder for those that are not known.
+    pub(crate) fn number(&self, text: &str) -> Name {
+        self.get(text).unwrap_or(Name::UNNAMED)
+    }
+
     /// The number of a text, if it is known.
     pub(crate) fn get(&self, text: &str) -> Option<Name> {
         self.index.get(text).copied()

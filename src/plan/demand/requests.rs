@@ -51,6 +51,12 @@ impl Demand<'_> {
             DemandOrigin::Tasks(index, _) => (DemandKind::Tasks, index),
         }
     }
+
+    /// The number of its units; none if it cannot be placed at all.
+    pub(crate) fn units(&self) -> u64 {
+        let counts = self.batches.iter().flatten().map(|batch| batch.count);
+        counts.fold(0, u64::saturating_add)
+    }
 }
 
 /// Every demand: constraints, placement groups in Ray's order, tasks and actors.

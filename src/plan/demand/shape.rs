@@ -52,7 +52,7 @@ pub(crate) enum LabelPlacement {
 impl Shape {
     /// Reads a request, all of whose texts are in `names`.
     pub(crate) fn of(request: &ResourceRequest, names: &Names) -> Self {
-        let name = |text: &str| names.get(text).unwrap_or(Name::UNNAMED);
+        let name = |text: &str| names.number(text);
         let needs = request.resources_bundle.iter();
         let needs: Vec<(Name, f64)> = needs.map(|(text, amount)| (name(text), *amount)).collect();
         let condition = |constraint: &LabelConstraint| LabelCondition {

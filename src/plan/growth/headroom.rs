@@ -52,8 +52,8 @@ impl NodeHeadroom {
         let own_pods = own_pods.filter_map(|pod| Some((pod.node?, pod.requests())));
         let others = loads.iter().map(|(node, load)| (node.as_str(), *load));
         for (node, load) in own_pods.chain(others) {
-            if let Some(headroom) = index.get(node).and_then(|at| headrooms.get_mut(*at)) {
-                headroom.take(load);
+            if let Some(at) = index.get(node) {
+                headrooms[*at].take(load);
             }
         }
         (headrooms, index)

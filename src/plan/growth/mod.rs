@@ -7,9 +7,7 @@
 
 pub(crate) mod headroom;
 pub(crate) mod in_use;
-pub(crate) mod notes;
 pub(crate) mod pod_size;
 pub(crate) mod resize;
 pub(crate) mod size;
 pub(crate) mod suggestion;
-pub(crate) mod useful;

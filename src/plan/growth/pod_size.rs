@@ -4,7 +4,7 @@
 use crate::plan::growth::resize::{Resize, ResizeProgress};
 use crate::plan::growth::size::{ContainerAmounts, Size, bytes, cores};
 use crate::plan::growth::suggestion;
-use crate::plan::outcome::problem_reason::ProblemReason;
+use crate::plan::outcome::problem::ProblemReason;
 use crate::plan::outcome::resize_note::ResizeNote;
 use crate::quantity::Quantity;
 use crate::ray::resource::Amounts;

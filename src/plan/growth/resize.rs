@@ -132,7 +132,7 @@ impl Resize {
         &self,
         headrooms: &'r List<KubeNodeIndex, NodeHeadroom>,
     ) -> Option<&'r NodeHeadroom> {
-        headrooms.get(self.kube_node?)
+        Some(&headrooms[self.kube_node?])
     }
 
     /// True for a pod with less than its resize limits allow.
@@ -143,10 +143,7 @@ impl Resize {
     /// True for a pod that may shrink, because nothing else goes on with its size.
     pub(crate) fn may_shrink(&self) -> bool {
         self.note.raylet_id.is_some()
-            && self.progress == ResizeProgress::Finished
-            && self.note.resizing_at.is_none()
-            && self.note.last_failed_at.is_none()
-            && self.barred_until.is_none()
+            && self.is_at_rest()
             && !self.noted_sync
             // The next smaller size is a multiple of the base size, which must not be zero.
             && self.base.cpu > 0.0
@@ -154,12 +151,15 @@ impl Resize {
 
     /// True for a pod that may be asked to grow.
     pub(crate) fn can_grow(&self) -> bool {
-        let limit = self.limit();
-        self.note.last_failed_at.is_none()
-            && self.progress == ResizeProgress::Finished
+        self.is_at_rest() && self.current.is_below(self.limit())
+    }
+
+    /// True for a pod that Kubernetes was asked for nothing, and whose last resize has not failed.
+    fn is_at_rest(&self) -> bool {
+        self.progress == ResizeProgress::Finished
             && self.note.resizing_at.is_none()
+            && self.note.last_failed_at.is_none()
             && self.barred_until.is_none()
-            && (self.current.cpu < limit.cpu || self.current.memory < limit.memory)
     }
 
     /// True once a resize that the note on the pod shows as asked for is complete, without having

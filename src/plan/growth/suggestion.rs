@@ -3,7 +3,7 @@
 
 use crate::plan::growth::resize::{Resize, ResizeProgress};
 use crate::plan::growth::size::{ContainerAmounts, bytes, cores};
-use crate::plan::outcome::problem_reason::ProblemReason;
+use crate::plan::outcome::problem::ProblemReason;
 use crate::quantity::Quantity;
 
 /// Lowers the limit to the size that the node can give, and asks for that size. Returns false if

@@ -3,12 +3,12 @@
 
 use crate::hash::{HashMap, HashSet};
 use crate::plan::list::{ByGroup, GroupIndex};
-use crate::plan::outcome::problem::{Problem, ProblemEffect, ProblemPlace};
-use crate::plan::outcome::problem_reason::ProblemReason;
+use crate::plan::outcome::problem::{Problem, ProblemEffect, ProblemPlace, ProblemReason};
 use crate::ray::Ippr;
 use crate::ray::group::HEAD_NAME;
 use crate::snapshot::cluster_object::{ClusterObject, ClusterSpec, DEFAULT_IDLE_TIMEOUT_S};
 use crate::snapshot::group_spec::GroupSpec;
+use crate::snapshot::pod::Pod;
 use crate::text::is_obeyed;
 
 /// All groups, and the settings of the whole cluster.
@@ -79,10 +79,24 @@ impl ClusterConfig {
         self.positions.get(name).copied()
     }
 
+    /// The group with that name.
+    pub(crate) fn group(&self, name: &str) -> Option<&GroupSpec> {
+        Some(&self.groups[self.number(name)?])
+    }
+
+    /// The number of these pods in each group.
+    pub(crate) fn count<'p>(&self, pods: impl Iterator<Item = &'p Pod<'p>>) -> ByGroup<u64> {
+        let mut counts = self.groups.map(|_| 0);
+        for group in pods.filter_map(|pod| self.number(pod.group)) {
+            counts[group] += 1;
+        }
+        counts
+    }
+
     /// True for a pod in the `workersToDelete` of the group with that name.
     pub(crate) fn is_listed(&self, group: &str, pod: &str) -> bool {
-        let group = self.number(group).and_then(|at| self.groups.get(at));
-        group.is_some_and(|group| group.listed.contains(pod))
+        self.group(group)
+            .is_some_and(|group| group.listed.contains(pod))
     }
 
     /// True if no group of that name is in the RayCluster any more. A group that is there and

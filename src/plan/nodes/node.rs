@@ -6,19 +6,9 @@ use crate::plan::demand::shape::ShapeId;
 use crate::plan::growth::resize::Resize;
 use crate::plan::growth::size::{Size, counted};
 use crate::plan::list::{DemandIndex, GroupIndex, NodeIndex};
-use crate::plan::nodes::life::{NodeLife, RayInPod, Stage};
-use crate::plan::nodes::standby_role::{KeptReason, StandbyRole};
+use crate::plan::nodes::amounts::{CountedAmounts, NodeAmounts, NodeResource};
 use crate::plan::outcome::cause::RemovalCause;
 use crate::plan::outcome::step::PlacementStep;
-
-/// The amounts of a node that count for the demand that is packed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum CountedAmounts {
-    /// The amounts that are free now: for pending tasks, actors and placement groups.
-    Free = 0,
-    /// The total amounts: for `request_resources()`.
-    Total = 1,
-}
 
 /// The group of a node.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,6 +17,83 @@ pub(crate) enum NodeGroup {
     Known(GroupIndex),
     /// A group that is gone, by its name.
     Gone(String),
+}
+
+/// A stage of a node's life, with the parts of the node that exist by then.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum NodeLife {
+    /// It was added by this decision, or is only considered.
+    New,
+    /// It was decided on in an earlier round, and KubeRay was not asked for it yet.
+    Queued,
+    /// KubeRay was asked for it, and its pod does not exist yet.
+    Requested {
+        /// The time at which KubeRay was asked, in seconds since 1970, if that is known.
+        since: Option<f64>,
+    },
+    /// Its pod exists.
+    Existing {
+        /// The pod's name.
+        pod: String,
+        /// The replica that it is a host of, in a multi-host group.
+        replica: Option<String>,
+        /// Ray's life in the pod.
+        ray: RayInPod,
+    },
+}
+
+/// Ray's life in a pod.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum RayInPod {
+    /// It does not.
+    Absent,
+    /// It was asked to stop, and has not begun to drain yet.
+    Stopping {
+        /// The time at which it was asked, in seconds since 1970.
+        since: Option<f64>,
+    },
+    /// It does, as its raylet reports.
+    Running {
+        /// The id of the Ray node, in hexadecimal, if Ray reports it.
+        id: Option<String>,
+        /// Its CPU, in cores.
+        cpu: f64,
+        /// Its memory, in bytes.
+        memory: f64,
+    },
+}
+
+/// The stage of a node's life.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stage {
+    /// The node was added by this decision.
+    New,
+    /// The node was decided on in an earlier round, and KubeRay was not asked for it yet.
+    Queued,
+    /// KubeRay was asked for the node, and its pod does not exist yet.
+    Requested,
+    /// The pod exists, and Ray does not run in it.
+    Allocated,
+    /// The Ray node was asked to stop, and has not begun to drain yet.
+    Stopping,
+    /// Ray runs in the pod.
+    Running,
+}
+
+impl NodeLife {
+    /// The stage alone.
+    pub(crate) fn stage(&self) -> Stage {
+        match self {
+            Self::New => Stage::New,
+            Self::Queued => Stage::Queued,
+            Self::Requested { .. } => Stage::Requested,
+            Self::Existing { ray, .. } => match ray {
+                RayInPod::Absent => Stage::Allocated,
+                RayInPod::Stopping { .. } => Stage::Stopping,
+                RayInPod::Running { .. } => Stage::Running,
+            },
+        }
+    }
 }
 
 /// The decision about a node.
@@ -43,16 +110,6 @@ pub(crate) enum Fate {
     Hold(RemovalCause),
 }
 
-/// One resource of a node.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct NodeResource {
-    pub(crate) name: Name,
-    /// The total amount; `None` if the resource is not listed.
-    pub(crate) total: Option<f64>,
-    /// The free amount, by [`CountedAmounts`]; `None` if the resource is not listed.
-    pub(crate) free: [Option<f64>; 2],
-}
-
 /// Units of a demand that were placed on a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Placement {
@@ -64,19 +121,8 @@ pub(crate) struct Placement {
     pub(crate) step: PlacementStep,
 }
 
-/// The names of the resources CPU and memory, if anything names them.
-pub(crate) type SizeNames = (Option<Name>, Option<Name>);
-
-/// The prospect that a pending pod starts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum StartProspect {
-    /// It is about to, or runs.
-    Expected,
-    /// It would not start now.
-    Blocked,
-    /// It has not started in time, so no demand counts on it.
-    Overdue,
-}
+/// The names of the resources CPU and memory.
+pub(crate) type SizeNames = (Name, Name);
 
 /// A Ray node, or several equal ones, with what packing and resizing change of it.
 #[derive(Debug, Clone)]
@@ -88,11 +134,7 @@ pub(crate) struct PlannedNode {
     /// Milliseconds for which Ray has not used it, or for which no demand has needed it while it
     /// was pending.
     pub(crate) idle_ms: i64,
-    /// The resources that any request names, CPU, memory, and the resources in use.
-    pub(crate) amounts: Vec<NodeResource>,
-    /// The number of its further resources. They are all free and no request names them, so they
-    /// only weigh in means.
-    pub(crate) untouched: u32,
+    pub(crate) amounts: NodeAmounts,
     /// The labels that any request names.
     pub(crate) labels: Vec<(Name, Name)>,
     /// The distinct shapes that were placed on it, by source, in the order in which each came
@@ -102,16 +144,6 @@ pub(crate) struct PlannedNode {
     /// Its in-place resize, if the pods of its group may grow.
     // In a box, because most nodes have none, and packing copies nodes.
     pub(crate) resize: Option<Box<Resize>>,
-    /// Seconds for which its pod has been there without a Kubernetes node that has room for it,
-    /// if the scheduler says so.
-    pub(crate) unschedulable_s: Option<f64>,
-    /// Seconds for which its pod has had scheduling gates, if it has.
-    pub(crate) gated_s: Option<f64>,
-    /// The node is counted at its resize limits, because a pod that starts can grow that
-    /// far.
-    pub(crate) at_resize_limits: bool,
-    /// The prospect that its pod starts, if it is pending.
-    pub(crate) start: StartProspect,
     /// Its node class, by source, while it is known.
     pub(crate) class: [Option<u32>; 2],
     /// The number of equal nodes that it stands for, which are next to each other in the list. It
@@ -119,18 +151,9 @@ pub(crate) struct PlannedNode {
     pub(crate) count: u64,
     /// The number under which it, or the node that it was split off, was made.
     pub(crate) born: NodeIndex,
-    /// Its role in standby.
-    pub(crate) standby: StandbyRole,
-    /// The reason why it is kept though it has been idle for long enough to go.
-    pub(crate) keep_reason: Option<KeptReason>,
 }
 
 impl PlannedNode {
-    /// True for a pending pod that would not start now.
-    pub(crate) fn is_blocked(&self) -> bool {
-        self.start != StartProspect::Expected
-    }
-
     /// The stage of its life.
     pub(crate) fn stage(&self) -> Stage {
         self.life.stage()
@@ -190,53 +213,18 @@ impl PlannedNode {
         }
     }
 
-    /// The node's amounts of a resource, if it is listed.
-    pub(crate) fn amount(&self, name: Name) -> Option<&NodeResource> {
-        self.amounts.iter().find(|amount| amount.name == name)
-    }
-
-    /// The total amount of a resource, if it is listed.
-    pub(crate) fn total(&self, name: Name) -> Option<f64> {
-        self.amount(name)?.total
-    }
-
-    /// The amount of a resource that is in use, or was placed on the node.
-    pub(crate) fn taken(&self, name: Name) -> Option<f64> {
-        let amount = self.amount(name)?;
-        let free = amount.free.into_iter().flatten().reduce(f64::min);
-        amount.total.map(|total| total - free.unwrap_or(total))
-    }
-
     /// Sets the total of a resource and changes its free amounts by the difference, never below
     /// zero.
     pub(crate) fn set_total(&mut self, name: Name, total: f64) {
-        let at = self.amounts.iter().position(|amount| amount.name == name);
-        let at = at.unwrap_or_else(|| {
-            self.amounts.push(NodeResource {
-                name,
-                total: None,
-                free: [None; 2],
-            });
-            self.amounts.len() - 1
-        });
-        if let Some(amount) = self.amounts.get_mut(at) {
-            let delta = total - amount.total.unwrap_or(0.0);
-            // Ray takes a suggestion below zero as it is, and strategy `Ray` does so, too.
-            amount.total = Some(total.max(0.0));
-            for free in &mut amount.free {
-                *free = Some((free.unwrap_or(0.0) + delta).max(0.0));
-            }
-        }
+        self.amounts.set_total(name, total);
         // At another size it may no longer be equal to the nodes of its class.
         self.class = [None; 2];
     }
 
     /// Counts the node at a size.
     pub(crate) fn set_size(&mut self, names: SizeNames, size: Size) {
-        if let (Some(cpu), Some(memory)) = names {
-            self.set_total(cpu, size.cpu);
-            self.set_total(memory, counted(size.memory));
-        }
+        self.set_total(names.0, size.cpu);
+        self.set_total(names.1, counted(size.memory));
     }
 
     /// True for a node that is counted at the size that a resize will give it, and that is above the
@@ -245,22 +233,21 @@ impl PlannedNode {
         let Some(resize) = self.resize.as_deref().filter(|r| r.is_in_progress()) else {
             return false;
         };
-        let current = [resize.current.cpu, counted(resize.current.memory)];
-        let above = |(name, current): (Option<Name>, f64)| {
-            let total = name.and_then(|name| self.total(name));
-            total.is_some_and(|total| total > current)
-        };
-        [cpu, memory].into_iter().zip(current).any(above)
+        let is_above =
+            |name, current| (self.amounts.total(name)).is_some_and(|total| total > current);
+        let current = resize.current;
+        is_above(cpu, current.cpu) || is_above(memory, counted(current.memory))
     }
 
     /// Counts the node at the size of `large` again. What was taken since it was counted as `small`
     /// stays taken.
     pub(crate) fn enlarge_again(&mut self, (large, small): (&Self, &Self), names: SizeNames) {
-        for name in [names.0, names.1].into_iter().flatten() {
-            let (Some(large), Some(small)) = (large.amount(name), small.amount(name)) else {
+        for name in [names.0, names.1] {
+            let (Some(large), Some(small)) = (large.amounts.get(name), small.amounts.get(name))
+            else {
                 continue;
             };
-            if let Some(amount) = self.amounts.iter_mut().find(|amount| amount.name == name) {
+            if let Some(amount) = self.amounts.get_mut(name) {
                 amount.total = large.total;
                 for (source, free) in amount.free.iter_mut().enumerate() {
                     let at = |size: &NodeResource| size.free[source].unwrap_or(0.0);
@@ -308,23 +295,6 @@ impl PlannedNode {
     pub(crate) fn is_deleted(&self) -> bool {
         matches!(self.fate, Fate::Remove(_)) && self.stage() == Stage::Allocated
     }
-
-    /// The mean share in use over all resources that the node has.
-    pub(crate) fn mean_use(&self) -> f64 {
-        let mut count = self.untouched;
-        let mut sum = 0.0;
-        for amount in &self.amounts {
-            if let Some(total) = amount.total.filter(|total| *total > 0.0) {
-                sum += (total - amount.free[CountedAmounts::Free as usize].unwrap_or(0.0)) / total;
-                count += 1;
-            }
-        }
-        if count == 0 {
-            0.0
-        } else {
-            sum / f64::from(count)
-        }
-    }
 }
 
 /// Numbers distinct node states, for one decision: nodes of one class are in the same state, so they take
@@ -342,10 +312,10 @@ impl NodeClasses {
             node.group()
                 .map_or(u64::MAX, |group| usize::from(group) as u64),
             u64::from(running) * 2 + u64::from(node.head),
-            node.untouched.into(),
-            node.amounts.len() as u64,
+            node.amounts.untouched.into(),
+            node.amounts.listed.len() as u64,
         ];
-        for amount in &node.amounts {
+        for amount in &node.amounts.listed {
             let free = amount.free[source as usize];
             code.extend([amount.name.0.into(), bits(amount.total), bits(free)]);
         }

@@ -7,8 +7,7 @@ use serde_json::Value;
 
 use crate::hash::HashSet;
 use crate::plan::demand::requests::listed;
-use crate::plan::outcome::problem::{Problem, ProblemEffect, ProblemPlace};
-use crate::plan::outcome::problem_reason::ProblemReason;
+use crate::plan::outcome::problem::{Problem, ProblemEffect, ProblemPlace, ProblemReason};
 use crate::snapshot::Snapshot;
 use crate::snapshot::cluster_object::ClusterSpec;
 use crate::snapshot::gcs::NodeStatus;
@@ -210,6 +209,10 @@ mod tests {
                 "{places:?}"
             );
         }
+    }
+
+    #[test]
+    fn what_ray_gives_up_for_in_a_report_is_named() {
         let gcs = |key: &'static str, value: Value| {
             places(move |snapshot| snapshot["gcs"][key] = value.clone())
         };

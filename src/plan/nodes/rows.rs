@@ -7,9 +7,8 @@
 
 use crate::hash::{HashMap, HashSet};
 use crate::plan::nodes::group::ClusterConfig;
-use crate::plan::nodes::life::Stage;
-use crate::plan::outcome::problem::{Problem, ProblemEffect, ProblemPlace};
-use crate::plan::outcome::problem_reason::ProblemReason;
+use crate::plan::nodes::node::Stage;
+use crate::plan::outcome::problem::{Problem, ProblemEffect, ProblemPlace, ProblemReason};
 use crate::plan::situation::Situation;
 use crate::snapshot::Snapshot;
 use crate::snapshot::gcs::{NodeState, NodeStatus};

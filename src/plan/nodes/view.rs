@@ -5,90 +5,63 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::plan::demand::names::{Name, Names};
 use crate::plan::demand::requests::requests;
 use crate::plan::list::{GroupIndex, NodeIndex};
+use crate::plan::nodes::amounts::{NodeAmounts, NodeResource};
 use crate::plan::nodes::group::ClusterConfig;
-use crate::plan::nodes::life::{NodeLife, RayInPod, Stage};
-use crate::plan::nodes::node::{Fate, NodeGroup, NodeResource, PlannedNode, StartProspect};
+use crate::plan::nodes::node::{Fate, NodeGroup, NodeLife, PlannedNode, RayInPod, Stage};
 use crate::plan::nodes::rows::NodeRow;
-use crate::plan::nodes::standby_role::StandbyRole;
 use crate::snapshot::Snapshot;
-use crate::snapshot::gcs::ClusterResourceState;
 use crate::snapshot::group_spec::GroupSpec;
 
-/// Numbers the texts by which nodes are compared with requests: those of the requests themselves, also
-/// the `further` ones, CPU, memory and GPU, and the resources in use. All other texts only need counting.
-pub(crate) fn names<'a>(
-    snapshot: &'a Snapshot,
-    config: &'a ClusterConfig,
-    further: &[&'a str],
-) -> Names {
-    let mut texts = BTreeSet::from(["CPU", "memory", "GPU"]);
-    texts.extend(further);
-    for request in requests(&snapshot.gcs) {
-        texts.extend(request.resources_bundle.keys().map(String::as_str));
-        for constraint in &request.placement_constraints {
-            for label in constraint.anti_affinity.iter().chain(&constraint.affinity) {
-                texts.extend([label.label_name.as_str(), label.label_value.as_str()]);
+/// Builds planned nodes from rows.
+pub(crate) struct NodeReader {
+    /// The texts by which nodes are compared with requests. All other texts only need counting.
+    pub(crate) names: Names,
+    /// The resources that requests name, and CPU, memory and GPU.
+    resources: BTreeSet<Name>,
+    /// The labels that requests name.
+    labels: BTreeSet<Name>,
+}
+
+impl NodeReader {
+    /// A reader of nodes that are compared with the requests of the GCS, and with `further` resources.
+    pub(crate) fn of(snapshot: &Snapshot, config: &ClusterConfig, further: &[&str]) -> Self {
+        let mut resources = BTreeSet::from(["CPU", "memory", "GPU"]);
+        resources.extend(further);
+        let (mut labels, mut others) = (BTreeSet::<&str>::new(), BTreeSet::<&str>::new());
+        for request in requests(&snapshot.gcs) {
+            resources.extend(request.resources_bundle.keys().map(String::as_str));
+            let selectors = request.label_selectors.iter();
+            for constraint in selectors.flat_map(|selector| &selector.label_constraints) {
+                labels.insert(&constraint.label_key);
+                others.extend(constraint.label_values.iter().map(String::as_str));
+            }
+            for constraint in &request.placement_constraints {
+                let apart = constraint.anti_affinity.iter();
+                labels.extend(apart.map(|label| label.label_name.as_str()));
+                for label in constraint.anti_affinity.iter().chain(&constraint.affinity) {
+                    others.extend([label.label_name.as_str(), label.label_value.as_str()]);
+                }
             }
         }
-        let selectors = request.label_selectors.iter();
-        for constraint in selectors.flat_map(|selector| &selector.label_constraints) {
-            texts.insert(&constraint.label_key);
-            texts.extend(constraint.label_values.iter().map(String::as_str));
+        for node in &snapshot.gcs.node_states {
+            let totals = node.total_resources.iter();
+            let used =
+                totals.filter(|(name, total)| node.available_resources.get(*name) != Some(*total));
+            others.extend(used.map(|(name, _)| name.as_str()));
         }
-    }
-    for node in &snapshot.gcs.node_states {
-        let totals = node.total_resources.iter();
-        let used =
-            totals.filter(|(name, total)| node.available_resources.get(*name) != Some(*total));
-        texts.extend(used.map(|(name, _)| name.as_str()));
-    }
-    // There are only a few groups, so their resources are listed too. They then keep their places
-    // in the sums that scores are made of.
-    let resources = config
-        .groups
-        .iter()
-        .flat_map(|group| group.resources.iter().flatten());
-    texts.extend(resources.map(|(name, _)| name.as_str()));
-    Names::of(texts)
-}
-
-/// Builds planned nodes from rows.
-pub(crate) struct NodeReader<'a> {
-    pub(crate) names: &'a Names,
-    /// The resources that requests name, and CPU, memory and GPU.
-    pub(crate) resources: BTreeSet<Name>,
-    /// The labels that requests name.
-    pub(crate) labels: BTreeSet<Name>,
-}
-
-impl<'n> NodeReader<'n> {
-    /// A reader of nodes that are compared with the requests of the GCS, and with `further` resources.
-    pub(crate) fn new(names: &'n Names, gcs: &ClusterResourceState, further: &[&str]) -> Self {
-        let mut labels = BTreeSet::new();
-        let mut resources = BTreeSet::new();
-        resources.extend(
-            (further.iter().chain(&["CPU", "memory", "GPU"])).filter_map(|name| names.get(name)),
-        );
-        for request in requests(gcs) {
-            resources.extend(
-                request
-                    .resources_bundle
-                    .keys()
-                    .filter_map(|name| names.get(name)),
-            );
-            let selected = request
-                .label_selectors
-                .iter()
-                .flat_map(|s| &s.label_constraints);
-            labels.extend(selected.filter_map(|constraint| names.get(&constraint.label_key)));
-            let apart = request.placement_constraints.iter();
-            let apart = apart.filter_map(|constraint| constraint.anti_affinity.as_ref());
-            labels.extend(apart.filter_map(|label| names.get(&label.label_name)));
-        }
+        // There are only a few groups, so their resources are listed too. They then keep their places
+        // in the sums that scores are made of.
+        let of_groups = config.groups.iter().flat_map(|group| &group.resources);
+        others.extend(of_groups.flatten().map(|(name, _)| name.as_str()));
+        others.extend(resources.iter().chain(&labels));
+        let names = Names::of(others);
+        let numbers = |texts: BTreeSet<&str>| -> BTreeSet<Name> {
+            texts.iter().map(|text| names.number(text)).collect()
+        };
         Self {
+            resources: numbers(resources),
+            labels: numbers(labels),
             names,
-            resources,
-            labels,
         }
     }
 
@@ -142,20 +115,20 @@ impl<'n> NodeReader<'n> {
         let Some(named) = self.names.get(name) else {
             // Ray leaves a total of zero out of its means.
             if total.is_some_and(|total| total > 0.0) {
-                node.untouched += 1;
+                node.amounts.untouched += 1;
             }
             return;
         };
         if self.resources.contains(&named)
             || (total != free && total.is_some_and(|total| total != 0.0))
         {
-            node.amounts.push(NodeResource {
+            node.amounts.listed.push(NodeResource {
                 name: named,
                 total,
                 free: [free, total],
             });
         } else if total.is_some_and(|total| total > 0.0) {
-            node.untouched += 1;
+            node.amounts.untouched += 1;
         }
     }
 
@@ -170,7 +143,7 @@ impl<'n> NodeReader<'n> {
                     .get(label)
                     .filter(|label| self.labels.contains(label))?;
                 // A value that no request names is different from all values that requests name.
-                Some((label, self.names.get(value).unwrap_or(Name::UNNAMED)))
+                Some((label, self.names.number(value)))
             })
             .collect();
         named.sort_unstable();
@@ -213,20 +186,13 @@ fn empty(group: NodeGroup) -> PlannedNode {
         life: NodeLife::New,
         fate: Fate::Stay,
         idle_ms: 0,
-        amounts: Vec::new(),
-        untouched: 0,
+        amounts: NodeAmounts::default(),
         labels: Vec::new(),
         placed: [Vec::new(), Vec::new()],
         takes: Vec::new(),
         resize: None,
-        unschedulable_s: None,
-        gated_s: None,
-        at_resize_limits: false,
-        start: StartProspect::Expected,
         class: [None; 2],
         count: 1,
         born: NodeIndex::from(0),
-        standby: StandbyRole::None,
-        keep_reason: None,
     }
 }

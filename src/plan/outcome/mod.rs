@@ -13,7 +13,6 @@ pub(crate) mod cause;
 pub(crate) mod display;
 pub(crate) mod plan;
 pub(crate) mod problem;
-pub(crate) mod problem_reason;
 pub(crate) mod remark;
 pub(crate) mod report;
 pub(crate) mod resize_note;

@@ -6,8 +6,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::plan::outcome::cause::RemovalCause;
-use crate::plan::outcome::problem::Problem;
-use crate::plan::outcome::problem_reason::ProblemReason;
+use crate::plan::outcome::problem::{Problem, ProblemReason};
 use crate::plan::outcome::resize_note::PodNote;
 use crate::plan::outcome::unmet::Unmet;
 use crate::plan::slices::departures::reason::Departure;

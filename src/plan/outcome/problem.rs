@@ -1,10 +1,13 @@
-//! Problems of a cluster's objects: where something is wrong, and what comes of it.
+//! Problems of a cluster's objects: where something is wrong, what that is, and what comes of it.
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::plan::outcome::problem_reason::ProblemReason;
-use crate::ray::ippr::ANNOTATION;
+use crate::plan::outcome::resize_note::STATUS_ANNOTATION;
+use crate::plan::slices::blocked::reason::BlockReason;
+use crate::ray::ippr::{ANNOTATION, IpprProblem};
+use crate::ray::node_resources::ResourceError;
+use crate::snapshot::whole_moment;
 use crate::text::text_in_json;
 
 /// A problem of the cluster's objects.
@@ -59,6 +62,180 @@ pub enum ProblemPlace {
     /// Standby: headroom and schedules.
     #[error("the cluster's headroom")]
     Standby,
+}
+
+/// The fault at the place of a problem.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, thiserror::Error)]
+pub enum ProblemReason {
+    /// `groupName` is absent.
+    #[error("it has no groupName: give it one")]
+    NoName,
+    /// `groupName` would be obeyed where it is shown.
+    #[error("its groupName has control characters or ones that turn text around: rename it")]
+    BadName,
+    /// Ray cannot derive the resources of a group's nodes.
+    #[error(transparent)]
+    Resources(#[from] ResourceError),
+    /// `minReplicas` is absent.
+    #[error("it has no minReplicas: write 0 or more")]
+    NoMinReplicas,
+    /// `maxReplicas` is absent.
+    #[error("it has no maxReplicas: write the most that it may have")]
+    NoMaxReplicas,
+    /// A replica has no pods, and Ray divides by their number.
+    #[error("numOfHosts is {0}, and Ray divides by it: write 1 or more, or leave it out")]
+    NoHosts(i64),
+    /// The minimum is above the maximum.
+    #[error("minReplicas {min} is above maxReplicas {max}: raise the latter")]
+    MinAboveMax {
+        /// `minReplicas`
+        min: i64,
+        /// `maxReplicas`
+        max: i64,
+    },
+    /// Ray cannot read the annotation `ray.io/ippr` as it was meant.
+    #[error("it cannot be read: {0}")]
+    Ippr(IpprProblem),
+    /// A start parameter fixes the size of a group that the annotation `ray.io/ippr` lists.
+    #[error("rayStartParams has {0:?}, which fixes the size: remove it")]
+    SizeFixed(&'static str),
+    /// The base size of such a group is not known.
+    #[error("the ray container has no CPU or no memory request: give it both")]
+    NoRequests,
+    /// A resize would restart the container.
+    #[error("its resizePolicy restarts the container: write NotRequired")]
+    Restarts,
+    /// A value of the group's entry in the annotation is missing or cannot be read.
+    #[error("max-cpu, max-memory and resize-timeout are needed, as quantities and seconds")]
+    IncompleteLimits,
+    /// The first container of a pod has neither a limit nor a request of a resource.
+    #[error("the pod's first container has neither a {0} limit nor a request")]
+    NoAmount(&'static str),
+    /// The first container of a pod has no request of a resource.
+    #[error("the pod's first container has no {0} request")]
+    NoRequest(&'static str),
+    /// The note about the resizes of a pod is not JSON, with the message of the parser.
+    #[error("its annotation {STATUS_ANNOTATION} is not JSON ({0}): remove it")]
+    NoteNotJson(String),
+    /// A group cannot be served now.
+    #[error(transparent)]
+    Blocked(#[from] BlockReason),
+    /// `workerGroupSpecs` is not there.
+    #[error("it is absent: write [] for a cluster without workers")]
+    NoWorkerGroups,
+    /// An idle timeout that Ray cannot count with.
+    #[error("{value} is not a time: write seconds, or leave it out")]
+    NotATime {
+        /// The value, as it is written.
+        value: String,
+    },
+    /// A label of a group that is not in Kubernetes' syntax.
+    #[error("{key:?} is not in Kubernetes' syntax of labels, key or value")]
+    BadLabel {
+        /// The key of the label.
+        key: String,
+    },
+    /// A pod of the cluster lacks a label that Ray reads.
+    #[error("it has the label ray.io/cluster, but not {0}")]
+    NoPodLabel(&'static str),
+    /// A pod of a group that is not in the RayCluster.
+    #[error("its group {0:?} is not in the RayCluster")]
+    UnknownGroup(String),
+    /// A pod of a group that is gone, which no other group's list can delete.
+    #[error("its group {0} was removed, and KubeRay deletes pods of other groups only")]
+    RemovedGroup(String),
+    /// Ray reports a node without its status.
+    #[error("Ray does not report its status")]
+    StatusUnsaid,
+    /// Ray reports more free of a resource than there is.
+    #[error("Ray reports more free {0} than it has")]
+    FreeAboveTotal(String),
+    /// Ray reports so many constraints, though one `request_resources()` replaces the other.
+    #[error("Ray reports {0} of them, but there can be only one at a time")]
+    SeveralConstraints(usize),
+    /// A bundle of a placement group has several placement constraints.
+    #[error("a bundle of it has more than one placement constraint")]
+    SeveralPlacementConstraints,
+    /// The work budget of the decision is used up.
+    #[error(
+        "deciding about it takes more steps than one cluster may take; it has too many different \
+         requests, groups or nodes"
+    )]
+    TooMuchWork,
+    /// Pods of several replicas at once were not admitted: their scheduling gates stayed.
+    #[error("scheduling gates of so many pods at once were not removed")]
+    JumpRefused,
+    /// Pods that were to be gone are still there, and KubeRay counts them.
+    #[error(
+        "{pods} should be gone since {}, but are still terminating, and KubeRay counts them; if their \
+         Kubernetes node is lost, delete it, or them with `kubectl delete pod --force`",
+        whole_moment(*.since)
+    )]
+    Hanging {
+        /// The first of these pods by name, and how many more there are.
+        pods: String,
+        /// The time at which the first of them was to be gone, in whole seconds since 1970.
+        since: i64,
+    },
+    /// Ray reports another amount of a resource than the template of the group gives.
+    #[error("its template gives a Ray node {resource}: {amounts}")]
+    OtherAmount {
+        /// The name of the resource.
+        resource: String,
+        /// The amount that KubeRay passes from the template, and the one that a named raylet reports.
+        amounts: String,
+    },
+    /// More workers are needed than one cluster may have, with the most that it may have.
+    #[error("more than {0} are needed, which is the most that a cluster may have")]
+    TooManyWorkers(u64),
+}
+
+impl ProblemReason {
+    /// The identity of the reason: the same as long as the same is wrong, whatever the text says. It lacks
+    /// the numbers and the words of others that may change meanwhile.
+    #[must_use]
+    pub fn identity(&self) -> Self {
+        // Every kind of reason is listed, so that nobody adds one without deciding what it is known
+        // by.
+        let mut reason = self.clone();
+        match &mut reason {
+            Self::MinAboveMax { min, max } => (*min, *max) = (0, 0),
+            Self::Blocked(blocked) => *blocked = blocked.identity(),
+            Self::NoteNotJson(text)
+            | Self::NotATime { value: text }
+            | Self::FreeAboveTotal(text)
+            | Self::OtherAmount { amounts: text, .. } => text.clear(),
+            Self::SeveralConstraints(count) => *count = 0,
+            Self::Hanging { pods, since } => {
+                pods.clear();
+                *since = 0;
+            }
+            Self::TooManyWorkers(most) => *most = 0,
+            Self::NoName
+            | Self::BadName
+            | Self::NoHosts(_)
+            | Self::Resources(_)
+            | Self::NoMinReplicas
+            | Self::NoMaxReplicas
+            | Self::Ippr(_)
+            | Self::SizeFixed(_)
+            | Self::NoRequests
+            | Self::Restarts
+            | Self::IncompleteLimits
+            | Self::NoAmount(_)
+            | Self::NoRequest(_)
+            | Self::NoWorkerGroups
+            | Self::BadLabel { .. }
+            | Self::NoPodLabel(_)
+            | Self::UnknownGroup(_)
+            | Self::RemovedGroup(_)
+            | Self::StatusUnsaid
+            | Self::SeveralPlacementConstraints
+            | Self::JumpRefused
+            | Self::TooMuchWork => {}
+        }
+        reason
+    }
 }
 
 /// The consequence of a problem: what is not done, or done otherwise.
@@ -142,4 +319,25 @@ fn entry(group: Option<&str>) -> String {
         .unwrap_or_default()
 }
 
-text_in_json!(ProblemPlace, ProblemEffect);
+text_in_json!(ProblemPlace, ProblemReason, ProblemEffect);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_that_varies_makes_no_other_reason() {
+        let several = |count| ProblemReason::SeveralConstraints(count);
+        assert_ne!(several(2).to_string(), several(3).to_string());
+        assert_eq!(several(2).identity(), several(3).identity());
+        assert_ne!(
+            several(2).identity(),
+            ProblemReason::TooManyWorkers(2).identity(),
+            "something else is wrong"
+        );
+        let label = |key: &str| ProblemReason::BadLabel {
+            key: key.to_owned(),
+        };
+        assert_ne!(label("a").identity(), label("b").identity());
+    }
+}

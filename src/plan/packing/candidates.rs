@@ -18,7 +18,8 @@ use std::rc::Rc;
 
 use crate::hash::HashMap;
 use crate::plan::demand::requests::RequestBatch;
-use crate::plan::nodes::node::{CountedAmounts, PlannedNode};
+use crate::plan::nodes::amounts::CountedAmounts;
+use crate::plan::nodes::node::PlannedNode;
 use crate::plan::nodes::preference::Preference;
 use crate::plan::packing::fit::{FitTrial, Score};
 use crate::plan::packing::state::DecisionState;

@@ -4,7 +4,8 @@
 use crate::plan::demand::names::Name;
 use crate::plan::demand::requests::RequestBatch;
 use crate::plan::demand::shape::{LabelCondition, Shape, ShapeId};
-use crate::plan::nodes::node::{CountedAmounts, NodeResource, Placement, PlannedNode};
+use crate::plan::nodes::amounts::{CountedAmounts, NodeAmounts, NodeResource};
+use crate::plan::nodes::node::{Placement, PlannedNode};
 use crate::plan::outcome::step::PlacementStep;
 use crate::plan::packing::state::DecisionState;
 use crate::snapshot::gcs::LabelOperator;
@@ -20,7 +21,7 @@ const STORING: usize = 8;
 /// A node after it took the requests that fit on it.
 #[derive(Debug, Clone)]
 pub(crate) struct FitTrial {
-    pub(crate) amounts: Vec<NodeResource>,
+    pub(crate) amounts: NodeAmounts,
     pub(crate) labels: Vec<(Name, Name)>,
     pub(crate) placed: Vec<ShapeId>,
     /// The request batches that the node took of, by their index, with the number of units of each.
@@ -66,7 +67,7 @@ impl FitTrial {
             },
         };
         // Resources and labels of the node have to be looked through.
-        let size = |trial: &Self| trial.amounts.len() + trial.labels.len();
+        let size = |trial: &Self| trial.amounts.listed.len() + trial.labels.len();
         state.work.spend(batches.len() / STORING + size(&trial));
         let open = batches.iter().enumerate();
         for (index, batch) in open.filter(|(_, batch)| batch.count > 0) {
@@ -103,7 +104,7 @@ impl FitTrial {
         if trial.taken.is_empty() {
             return None;
         }
-        trial.score = trial.score(node.untouched, source as usize, state)?;
+        trial.score = trial.score(source as usize, state)?;
         Some(trial)
     }
 
@@ -122,7 +123,7 @@ impl FitTrial {
             many.as_mut_slice()
         };
         for (free, (name, needed)) in frees.iter_mut().zip(&shape.needs) {
-            let amount = self.amounts.iter().find(|amount| amount.name == *name);
+            let amount = self.amounts.get(*name);
             let listed = amount.and_then(|amount| amount.free[source]);
             *free = listed.unwrap_or(state.names.implied(*name));
             if *needed > *free {
@@ -157,10 +158,10 @@ impl FitTrial {
         }
         let used = shape.needs.iter().zip(frees.iter());
         for ((name, _), free) in used.filter(|((_, needed), _)| taken > 0 && *needed != 0.0) {
-            match self.amounts.iter_mut().find(|amount| amount.name == *name) {
+            match self.amounts.get_mut(*name) {
                 Some(amount) => amount.free[source] = Some(*free),
                 // Only an implicit resource can be missing here: nothing is free of any other one.
-                None => self.amounts.push(NodeResource {
+                None => self.amounts.listed.push(NodeResource {
                     name: *name,
                     total: None,
                     free: std::array::from_fn(|one| (one == source).then_some(*free)),
@@ -172,13 +173,10 @@ impl FitTrial {
 
     /// Scores the node. Returns `None` for a node with more of a resource free than it has in
     /// total, where Ray asserts and gives up the round.
-    fn score(&self, untouched: u32, source: usize, state: &DecisionState) -> Option<Score> {
+    fn score(&self, source: usize, state: &DecisionState) -> Option<Score> {
         let placed = || self.placed.iter().map(|id| state.shapes.get(*id));
-        let total = |name| {
-            let amount = self.amounts.iter().find(|amount| amount.name == name);
-            amount.and_then(|amount| amount.total)
-        };
-        let has_gpu = state.gpu.and_then(total).is_some_and(|gpus| gpus > 0.0);
+        let total = |name| self.amounts.total(name);
+        let has_gpu = total(state.gpu).is_some_and(|gpus| gpus > 0.0);
         let mut kinds: Vec<Name> = Vec::new();
         for (name, _) in placed().flat_map(Shape::positive) {
             if !kinds.contains(&name) && total(name).is_some() {
@@ -186,10 +184,10 @@ impl FitTrial {
             }
         }
         // Resources that are not in use at all weigh 0.
-        let mut count = untouched;
-        let mut least = if untouched > 0 { 0.0 } else { f64::INFINITY };
+        let mut count = self.amounts.untouched;
+        let mut least = if count > 0 { 0.0 } else { f64::INFINITY };
         let mut sum = 0.0;
-        for amount in &self.amounts {
+        for amount in &self.amounts.listed {
             if let (Some(total), Some(free)) = (amount.total, amount.free[source])
                 && total != 0.0
             {
@@ -230,11 +228,10 @@ impl FitTrial {
         // Nodes of one class are equal in the amounts that count for this demand, and may differ in the
         // others, so only the former are taken over.
         let source = source as usize;
-        for after in &self.amounts {
-            let mut amounts = node.amounts.iter_mut();
-            match amounts.find(|amount| amount.name == after.name) {
+        for after in &self.amounts.listed {
+            match node.amounts.get_mut(after.name) {
                 Some(amount) => amount.free[source] = after.free[source],
-                None => node.amounts.push(*after),
+                None => node.amounts.listed.push(*after),
             }
         }
         node.labels.clone_from(&self.labels);

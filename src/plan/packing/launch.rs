@@ -1,6 +1,6 @@
 //! Launching new nodes for the requests that are left.
 
-use crate::plan::list::GroupIndex;
+use crate::plan::list::{ByGroup, GroupIndex};
 use crate::plan::nodes::node::{Fate, PlannedNode};
 use crate::plan::outcome::step::PlacementStep;
 use crate::plan::packing::candidates::{Candidates, Member};
@@ -15,22 +15,7 @@ impl Packing<'_> {
             return;
         }
         let as_ray = self.rules == PackingRules::AsRay;
-        let listed = self.order.iter().filter_map(|number| self.node(*number));
-        let listed = listed.map(|node| node.count).fold(0, u64::saturating_add);
-        let going = (self.state.in_order()).filter(|node| !as_ray && !node.stays());
-        let going = going.map(|node| node.count).fold(0, u64::saturating_add);
-        let most = self.state.max_nodes.saturating_add(going);
-        let mut nodes_left = most.saturating_sub(listed);
-        let mut workers_left = self.state.places();
-        let mut places = self.state.launchable(|node| as_ray || !node.is_deleted());
-        // Launches of this packing, of groups that are not blocked, are not in the state yet.
-        let is_launched = |node: &&PlannedNode| self.state.nodes.behind(node.born).is_some();
-        for node in self.fresh.iter().filter(is_launched) {
-            workers_left = workers_left.saturating_sub(node.count);
-            if let Some(places) = node.group().and_then(|group| places.get_mut(group)) {
-                *places = places.saturating_sub(node.count);
-            }
-        }
+        let (mut nodes_left, mut workers_left, places) = self.room(as_ray);
         let DecisionState {
             groups, classes, ..
         } = &mut *self.state;
@@ -72,5 +57,26 @@ impl Packing<'_> {
         let has_more = pool.has_more();
         // People are told of the maxima of the groups if these are reached as well.
         self.state.is_cut |= workers_left == 0 && nodes_left > 0 && has_more;
+    }
+
+    /// The number of nodes that the cluster may still have, that of workers, and by group that of its nodes.
+    fn room(&self, as_ray: bool) -> (u64, u64, ByGroup<u64>) {
+        let listed = self.order.iter().filter_map(|number| self.node(*number));
+        let listed = listed.map(|node| node.count).fold(0, u64::saturating_add);
+        let going = (self.state.in_order()).filter(|node| !as_ray && !node.stays());
+        let going = going.map(|node| node.count).fold(0, u64::saturating_add);
+        let most = self.state.max_nodes.saturating_add(going);
+        let nodes_left = most.saturating_sub(listed);
+        let mut workers_left = self.state.places();
+        let mut places = self.state.launchable(|node| as_ray || !node.is_deleted());
+        // Launches of this packing, of groups that are not blocked, are not in the state yet.
+        let is_launched = |node: &&PlannedNode| self.state.nodes.behind(node.born).is_some();
+        for node in self.fresh.iter().filter(is_launched) {
+            workers_left = workers_left.saturating_sub(node.count);
+            if let Some(group) = node.group() {
+                places[group] = places[group].saturating_sub(node.count);
+            }
+        }
+        (nodes_left, workers_left, places)
     }
 }

@@ -6,8 +6,8 @@ use crate::plan::demand::requests::RequestBatch;
 use crate::plan::growth::headroom::NodeHeadroom;
 use crate::plan::growth::resize::Resize;
 use crate::plan::list::{KubeNodeIndex, List, NodeIndex};
-use crate::plan::nodes::life::Stage;
-use crate::plan::nodes::node::{CountedAmounts, Fate, PlannedNode, SizeNames};
+use crate::plan::nodes::amounts::CountedAmounts;
+use crate::plan::nodes::node::{Fate, PlannedNode, SizeNames, Stage};
 use crate::plan::outcome::step::PlacementStep;
 use crate::plan::packing::candidates::{Candidates, Member};
 use crate::plan::packing::state::{DecisionState, with_parts};
@@ -38,6 +38,8 @@ pub(crate) struct Packing<'a> {
     /// For each entry that stands for several nodes, the entries that were split off it and are not
     /// in `order` yet.
     pub(crate) parts: HashMap<NodeIndex, Vec<NodeIndex>>,
+    /// Each entry that was split, with the part that was split off.
+    splits: Vec<(NodeIndex, NodeIndex)>,
     pub(crate) headrooms: List<KubeNodeIndex, NodeHeadroom>,
 }
 
@@ -81,6 +83,7 @@ impl DecisionState {
             changed: HashMap::default(),
             fresh: Vec::new(),
             parts: HashMap::default(),
+            splits: Vec::new(),
             // A copy: what a placement group took of it is given up with it, if not all of it fits.
             headrooms: self.headrooms.clone(),
             state: self,
@@ -88,9 +91,7 @@ impl DecisionState {
     }
 
     fn class(&mut self, number: NodeIndex, source: CountedAmounts) -> u32 {
-        let Some(node) = self.nodes.get_mut(number) else {
-            return u32::MAX;
-        };
+        let node = &mut self.nodes[number];
         if let Some(class) = node.class[source as usize] {
             return class;
         }
@@ -117,7 +118,7 @@ impl Packing<'_> {
         let order = std::mem::take(&mut self.order);
         let (open, exhausted): (Vec<_>, Vec<_>) = order.into_iter().partition(|number| {
             let is_running = |node: &PlannedNode| node.stage() == Stage::Running;
-            if !self.state.nodes.get(*number).is_some_and(is_running) {
+            if !is_running(&self.state.nodes[*number]) {
                 return true;
             }
             let class = self.state.class(*number, self.source);
@@ -126,7 +127,10 @@ impl Packing<'_> {
                 let node = &state.nodes[*number];
                 let mut needs = state.shapes.get(batch.shape).positive();
                 needs.all(|(name, needed)| {
-                    let free = node.amount(name).and_then(|amount| amount.free[source]);
+                    let free = node
+                        .amounts
+                        .get(name)
+                        .and_then(|amount| amount.free[source]);
                     free.unwrap_or(state.names.implied(name)) >= needed
                 })
             };
@@ -145,12 +149,13 @@ impl Packing<'_> {
     /// order of packing.
     pub(crate) fn commit(self) -> Vec<RequestBatch> {
         for (number, node) in self.changed {
-            if let Some(place) = self.state.nodes.get_mut(number) {
-                *place = node;
-            }
+            self.state.nodes[number] = node;
         }
         for node in self.fresh {
             self.state.nodes.push(node);
+        }
+        for (entry, part) in self.splits {
+            self.state.tables.split(entry, part);
         }
         self.state.order = self.order;
         self.state.headrooms = self.headrooms;
@@ -173,19 +178,10 @@ impl Packing<'_> {
         if self.has_placed_all() {
             return (Vec::new(), numbers.to_vec());
         }
+        let classes = self.classes(numbers);
         // Taken out while the candidates borrow from them, because picking changes `self.batches`.
         let changed = std::mem::take(&mut self.changed);
         let fresh = std::mem::take(&mut self.fresh);
-        let classes: Vec<u32> = numbers
-            .iter()
-            .map(|number| match changed.get(number) {
-                Some(node) => self.state.classes.number(node, self.source),
-                None => match self.state.nodes.behind(*number) {
-                    Some(at) => self.state.classes.number(&fresh[at], self.source),
-                    None => self.state.class(*number, self.source),
-                },
-            })
-            .collect();
         let state = &*self.state;
         let node = |number: NodeIndex| match changed.get(&number) {
             Some(node) => node,
@@ -227,6 +223,20 @@ impl Packing<'_> {
         (picked, rest)
     }
 
+    /// The classes of nodes with the changes of this packing.
+    fn classes(&mut self, numbers: &[NodeIndex]) -> Vec<u32> {
+        let (state, source) = (&mut *self.state, self.source);
+        let mut classes = Vec::with_capacity(numbers.len());
+        for number in numbers {
+            let fresh = || Some(&self.fresh[state.nodes.behind(*number)?]);
+            classes.push(match self.changed.get(number).or_else(fresh) {
+                Some(node) => state.classes.number(node, source),
+                None => state.class(*number, source),
+            });
+        }
+        classes
+    }
+
     /// A node with the changes of this packing.
     pub(crate) fn node(&self, number: NodeIndex) -> Option<&PlannedNode> {
         let fresh = || self.fresh.get(self.state.nodes.behind(number)?);
@@ -248,6 +258,7 @@ impl Packing<'_> {
         let part = self.state.nodes.upcoming(self.fresh.len());
         self.fresh.push(first);
         self.parts.entry(number).or_default().push(part);
+        self.splits.push((number, part));
         part
     }
 

@@ -31,8 +31,8 @@ pub(crate) fn servable(state: &DecisionState, left: &[RequestBatch]) -> Vec<Requ
         let group = state.group(node).map(|group| &group.config);
         let limits = group.and_then(|group| group.resize_limits);
         let most = |name| {
-            let total = node.total(name);
-            let limit = limits.map(|limits| match Some(name) {
+            let total = node.amounts.total(name);
+            let limit = limits.map(|limits| match name {
                 name if name == state.cpu => limits.cpu,
                 name if name == state.memory => counted(limits.memory),
                 _ => 0.0,

@@ -6,12 +6,11 @@ use crate::hash::HashMap;
 use crate::plan::demand::names::{Name, Names};
 use crate::plan::demand::shape::Shapes;
 use crate::plan::growth::headroom::NodeHeadroom;
-use crate::plan::growth::notes::SizeNotes;
-use crate::plan::list::{ByGroup, GroupIndex, KubeNodeIndex, List, NodeIndex, StandbyIndex};
+use crate::plan::list::{ByGroup, GroupIndex, KubeNodeIndex, List, NodeIndex};
 use crate::plan::nodes::node::{Fate, NodeClasses, NodeGroup, PlannedNode};
 use crate::plan::nodes::preference::Preference;
-use crate::plan::outcome::problem::{Problem, ProblemEffect, ProblemPlace};
-use crate::plan::outcome::problem_reason::ProblemReason;
+use crate::plan::nodes::tables::SliceTables;
+use crate::plan::outcome::problem::{Problem, ProblemEffect, ProblemPlace, ProblemReason};
 use crate::plan::packing::budget::WorkBudget;
 use crate::plan::slices::blocked::reason::BlockReason;
 use crate::plan::slices::growth_backoff::reason::CountedAtBase;
@@ -20,9 +19,9 @@ use crate::snapshot::group_spec::GroupSpec;
 /// The nodes, the groups and the requests of one decision, with all texts turned into numbers.
 pub(crate) struct DecisionState {
     pub(crate) names: Names,
-    pub(crate) cpu: Option<Name>,
-    pub(crate) memory: Option<Name>,
-    pub(crate) gpu: Option<Name>,
+    pub(crate) cpu: Name,
+    pub(crate) memory: Name,
+    pub(crate) gpu: Name,
     pub(crate) shapes: Shapes,
     pub(crate) classes: NodeClasses,
     pub(crate) groups: ByGroup<PlannedGroup>,
@@ -33,8 +32,7 @@ pub(crate) struct DecisionState {
     pub(crate) order: Vec<NodeIndex>,
     /// A group is blocked, or a pending node would not start now.
     pub(crate) has_blocked: bool,
-    /// Notes of the slices about the pods that may be resized.
-    pub(crate) notes: HashMap<NodeIndex, SizeNotes>,
+    pub(crate) tables: SliceTables,
     /// The headroom of the Kubernetes nodes.
     pub(crate) headrooms: List<KubeNodeIndex, NodeHeadroom>,
     /// The most nodes that the cluster may have, the head included.
@@ -68,17 +66,6 @@ pub(crate) struct PlannedGroup {
     pub(crate) at_base: Option<CountedAtBase>,
     /// The number of draining pods that still count towards the group's maximum.
     pub(crate) draining: u64,
-    /// The nodes that a schedule keeps of the group beyond its minimum.
-    pub(crate) floor: Option<Floor>,
-}
-
-/// The nodes that a schedule keeps of a group beyond its minimum.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Floor {
-    /// The number of nodes.
-    pub(crate) nodes: u64,
-    /// The standby demand for which they are kept.
-    pub(crate) standby: StandbyIndex,
 }
 
 impl DecisionState {
@@ -92,26 +79,28 @@ impl DecisionState {
 
     /// The name of a group.
     pub(crate) fn name(&self, group: GroupIndex) -> &str {
-        let group = self.groups.get(group);
-        group.map_or("", |group| group.config.name.as_str())
+        &self.groups[group].config.name
     }
 
     /// The number of nodes of a replica of a group.
     pub(crate) fn hosts(&self, group: GroupIndex) -> u64 {
-        let group = self.groups.get(group);
-        group.map_or(1, |group| group.config.hosts.max(1))
+        self.groups[group].config.hosts.max(1)
     }
 
     /// A node's group, unless that is gone.
     pub(crate) fn group(&self, node: &PlannedNode) -> Option<&PlannedGroup> {
-        self.groups.get(node.group()?)
+        Some(&self.groups[node.group()?])
     }
 
     /// The nodes in the order of the list.
     pub(crate) fn in_order(&self) -> impl Iterator<Item = &PlannedNode> {
-        self.order
-            .iter()
-            .filter_map(|number| self.nodes.get(*number))
+        self.entries().map(|(_, node)| node)
+    }
+
+    /// The nodes in the order of the list, with their numbers.
+    pub(crate) fn entries(&self) -> impl Iterator<Item = (NodeIndex, &PlannedNode)> {
+        let numbers = self.order.iter();
+        numbers.map(|number| (*number, &self.nodes[*number]))
     }
 
     /// By group, how many nodes `counts` is true of. Nodes that are to be removed are in the list
@@ -119,32 +108,29 @@ impl DecisionState {
     pub(crate) fn count(&self, counts: impl Fn(&PlannedNode) -> bool) -> ByGroup<u64> {
         let mut count = self.groups.map(|_| 0);
         for node in self.in_order().filter(|node| counts(node)) {
-            if let Some(count) = node.group().and_then(|group| count.get_mut(group)) {
-                *count = node.count.saturating_add(*count);
+            if let Some(group) = node.group() {
+                count[group] = node.count.saturating_add(count[group]);
             }
         }
         count
     }
 
-    /// The number of nodes that an entry stands for.
-    pub(crate) fn size(&self, number: NodeIndex) -> u64 {
-        self.nodes.get(number).map_or(0, |node| node.count)
-    }
-
     /// The number of nodes that several entries stand for.
     pub(crate) fn sum(&self, numbers: &[NodeIndex]) -> u64 {
-        let sizes = numbers.iter().map(|number| self.size(*number));
+        let sizes = numbers.iter().map(|number| self.nodes[*number].count);
         sizes.fold(0, u64::saturating_add)
     }
 
     /// Splits the first `count` nodes off an entry that stands for more. Returns the number of
     /// their own entry, which is not in `order` yet.
-    pub(crate) fn split(&mut self, number: NodeIndex, count: u64) -> Option<NodeIndex> {
-        let node = self.nodes.get_mut(number)?;
+    pub(crate) fn split(&mut self, number: NodeIndex, count: u64) -> NodeIndex {
+        let node = &mut self.nodes[number];
         let mut first = node.clone();
         node.count = node.count.saturating_sub(count);
         first.count = count;
-        Some(self.nodes.push(first))
+        let part = self.nodes.push(first);
+        self.tables.split(number, part);
+        part
     }
 
     /// The number of further workers that may be launched, in all groups.
@@ -175,18 +161,18 @@ impl DecisionState {
     }
 
     /// True for a node with room that is kept ready, or that a schedule may keep.
-    pub(crate) fn is_on_standby(&self, node: &PlannedNode) -> bool {
-        let floor = self.group(node).and_then(|group| group.floor);
-        node.standby.needed_for().is_some() || floor.is_some()
+    pub(crate) fn is_on_standby(&self, number: NodeIndex) -> bool {
+        let group = self.nodes[number].group();
+        let has_floor = group.is_some_and(|group| self.tables.floors.contains_key(&group));
+        has_floor || self.tables.needed_for(number).is_some()
     }
 
     /// By number, the nodes that demand or the minimum of their group needs.
     pub(crate) fn required(&self) -> List<NodeIndex, bool> {
         let staying = self.count(PlannedNode::stays);
         let at_minimum = |node: &PlannedNode| {
-            let group = node.group();
-            let planned = group.and_then(|group| Some((self.groups.get(group)?, group)));
-            planned.is_some_and(|(planned, group)| staying.count(group) <= planned.config.min)
+            let is_at = |group: GroupIndex| staying[group] <= self.groups[group].config.min;
+            node.group().is_some_and(is_at)
         };
         let is_required = |node: &PlannedNode| {
             node.stays() && (node.head || !node.is_unneeded() || at_minimum(node))
@@ -242,12 +228,12 @@ impl DecisionState {
         group: GroupIndex,
         count: u64,
         likeness: fn(&PlannedGroup) -> &PlannedNode,
-    ) -> Option<NodeIndex> {
-        let mut node = likeness(self.groups.get(group)?).clone();
+    ) -> NodeIndex {
+        let mut node = likeness(&self.groups[group]).clone();
         node.fate = Fate::Launch;
         node.count = count;
         node.born = self.nodes.upcoming(0);
-        Some(self.nodes.push(node))
+        self.nodes.push(node)
     }
 }
 

@@ -2,8 +2,8 @@
 
 use crate::plan::growth::resize::Resize;
 use crate::plan::list::NodeIndex;
-use crate::plan::nodes::life::Stage;
-use crate::plan::nodes::node::{PlannedNode, StartProspect};
+use crate::plan::nodes::node::{PlannedNode, Stage};
+use crate::plan::nodes::tables::StartProspect;
 use crate::plan::outcome::step::PlacementStep;
 use crate::plan::packing::pack::Packing;
 use crate::plan::packing::state::DecisionState;
@@ -24,14 +24,14 @@ impl Packing<'_> {
                 .nodes
                 .get(*number)
                 .and_then(|node| node.resize.as_deref());
-            let notes = resize.zip(state.notes.get(number));
+            let notes = resize.zip(state.tables.sizes.get(number));
             notes.is_some_and(|(resize, notes)| notes.is_crowded(resize.base.memory))
         };
         let (crowded, roomy): (Vec<_>, Vec<_>) = running
             .iter()
             .partition(|number| is_crowded(self.state, number));
         self.grow(roomy);
-        let open = self.those(&self.order, |node| !node.is_blocked());
+        let open = self.about_to_start();
         self.pick_pending(&open, |_, _| true);
         self.list_parts();
         self.launch(|_, group| group.block.is_none());
@@ -41,7 +41,9 @@ impl Packing<'_> {
             self.grow(crowded);
         }
         if self.state.has_blocked {
-            let blocked = self.those(&self.order, |node| node.start == StartProspect::Blocked);
+            let mut blocked = self.order.clone();
+            let starts = &self.state.tables.starts;
+            blocked.retain(|number| starts.get(number) == Some(&StartProspect::Blocked));
             self.pick_pending(&blocked, |_, _| true);
             self.list_parts();
             self.launch(|_, _| true);
@@ -94,6 +96,13 @@ impl Packing<'_> {
         }
     }
 
+    /// The nodes that would start now, or run.
+    pub(crate) fn about_to_start(&self) -> Vec<NodeIndex> {
+        let mut numbers = self.order.clone();
+        numbers.retain(|number| !self.state.tables.starts.contains_key(number));
+        numbers
+    }
+
     /// The nodes among `numbers` that `are` is true of, as they were before this packing.
     pub(crate) fn those(
         &self,
@@ -133,11 +142,12 @@ impl Packing<'_> {
                 *lacking -= needed;
                 needed
             });
+            let unschedulable_s = &self.state.tables.unschedulable_s;
             // In the round that asked for them the first part was there already and the third was
             // launched, so each request finds the node that was launched for it.
             let part = match node.stage() {
                 _ if !node.is_unneeded() || needed == node.count => 0,
-                Stage::Allocated if node.unschedulable_s.is_some() => 3,
+                Stage::Allocated if unschedulable_s.contains_key(&number) => 3,
                 Stage::Allocated => 1,
                 _ => 2,
             };

@@ -1,17 +1,14 @@
 //! The minimum and maximum of groups, the maximum of the cluster, and idle nodes. (Ray,
 //! `scheduler.py`, `_enforce_*`.)
 
-use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use crate::hash::HashMap;
-use crate::plan::list::{GroupIndex, NodeIndex};
-use crate::plan::nodes::life::Stage;
-use crate::plan::nodes::node::{Fate, PlannedNode};
-use crate::plan::nodes::standby_role::KeptReason;
+use crate::plan::list::{ByGroup, GroupIndex, NodeIndex};
+use crate::plan::nodes::node::{Fate, PlannedNode, Stage};
+use crate::plan::nodes::tables::KeptReason;
 use crate::plan::outcome::cause::RemovalCause;
 use crate::plan::packing::state::{DecisionState, PlannedGroup, with_parts};
-use crate::plan::removal::partial::PartialRemoval;
 
 /// The most pods of a group of which it is remembered since when no demand has needed them.
 const REMEMBERED: usize = 100_000;
@@ -32,7 +29,7 @@ pub(crate) fn enforce_minima(
         state.is_cut |= count < *lacking;
         places -= count;
         if count > 0 {
-            order.extend(state.launch(group, count, likeness));
+            order.push(state.launch(group, count, likeness));
         }
     }
     order.append(&mut state.order);
@@ -47,7 +44,7 @@ pub(crate) fn enforce_group_maxima(state: &mut DecisionState, keeps_order: bool)
     let mut groups: Vec<(Option<GroupIndex>, Vec<NodeIndex>)> = Vec::new();
     let mut places: HashMap<Option<GroupIndex>, usize> = HashMap::default();
     for number in staying {
-        let group = state.nodes.get(number).and_then(PlannedNode::group);
+        let group = state.nodes[number].group();
         let at = *places.entry(group).or_insert(groups.len());
         match groups.get_mut(at) {
             Some((_, numbers)) => numbers.push(number),
@@ -57,8 +54,7 @@ pub(crate) fn enforce_group_maxima(state: &mut DecisionState, keeps_order: bool)
     let mut order = gone;
     let mut rest = Vec::new();
     for (group, numbers) in groups {
-        let group = group.and_then(|group| state.groups.get(group));
-        let max = group.map_or(u64::MAX, |group| group.config.max);
+        let max = group.map_or(u64::MAX, |group| state.groups[group].config.max);
         let (out, stays) = take_out(state, numbers, max, RemovalCause::GroupMax, keeps_order);
         order.extend(out);
         rest.extend(stays);
@@ -87,8 +83,8 @@ pub(crate) fn enforce_cluster_maximum(state: &mut DecisionState, keeps_order: bo
 }
 
 fn split(state: &DecisionState) -> (Vec<NodeIndex>, Vec<NodeIndex>) {
-    let goes = |number: &NodeIndex| state.nodes.get(*number).is_some_and(|node| !node.stays());
-    state.order.iter().partition(|number| goes(number))
+    let order = state.order.iter();
+    order.partition(|number| !state.nodes[**number].stays())
 }
 
 /// Removes the first nodes of `numbers`, in the order of removal, until `max` are left. The head is
@@ -106,32 +102,29 @@ fn take_out(
     }
     let listed = numbers.clone();
     sort_for_removal(state, &mut numbers);
-    let is_head = |number: &NodeIndex| state.nodes.get(*number).is_some_and(|node| node.head);
-    let head = numbers.iter().position(is_head);
+    let head = numbers.iter().position(|number| state.nodes[*number].head);
     let head = head.map(|at| numbers.remove(at));
     let (mut gone, mut stays) = (Vec::new(), Vec::new());
     for number in numbers {
-        let count = state.size(number);
+        let count = state.nodes[number].count;
         if extra == 0 {
             stays.push(number);
         } else if count <= extra {
             gone.push(number);
         } else {
-            gone.extend(state.split(number, extra));
+            gone.push(state.split(number, extra));
             stays.push(number);
         }
         extra = extra.saturating_sub(count);
     }
     stays.extend(head);
     for number in &gone {
-        if let Some(node) = state.nodes.get_mut(*number) {
-            node.fate = Fate::Remove(cause);
-        }
+        state.nodes[*number].fate = Fate::Remove(cause);
     }
     if keeps_order {
         // The order of the nodes decides between equally good ones, and should do so in the next
         // round as in this one.
-        let still = |number: &NodeIndex| state.nodes.get(*number).is_some_and(PlannedNode::stays);
+        let still = |number: &NodeIndex| state.nodes[*number].stays();
         stays = listed.into_iter().filter(still).collect();
     }
     (gone, stays)
@@ -141,16 +134,10 @@ fn take_out(
 /// for longest, then those that are least in use.
 pub(crate) fn sort_for_removal(state: &DecisionState, numbers: &mut [NodeIndex]) {
     // The shares once for each node, because sorting compares each of them many times.
-    let shares = numbers.iter().map(|number| {
-        let share = state.nodes.get(*number).map_or(0.0, PlannedNode::mean_use);
-        (*number, share)
-    });
-    let mut shares: Vec<(NodeIndex, f64)> = shares.collect();
+    let share = |number: &NodeIndex| (*number, state.nodes[*number].amounts.mean_use());
+    let mut shares: Vec<(NodeIndex, f64)> = numbers.iter().map(share).collect();
     shares.sort_by(|(left, share), (right, other_share)| {
-        let nodes = state.nodes.get(*left).zip(state.nodes.get(*right));
-        let Some((one, other)) = nodes else {
-            return Ordering::Equal;
-        };
+        let (one, other) = (&state.nodes[*left], &state.nodes[*right]);
         (one.ray_id().is_some().cmp(&other.ray_id().is_some()))
             .then(other.idle_ms.cmp(&one.idle_ms))
             .then_with(|| share.total_cmp(other_share))
@@ -172,48 +159,43 @@ pub(crate) fn enforce_idle(
     let mut numbers = state.order.clone();
     sort_for_removal(state, &mut numbers);
     for number in numbers {
-        let Some(node) = state.nodes.get(number) else {
+        let node = &state.nodes[number];
+        let Some(group) = node.group() else {
             continue;
         };
-        let Some((group, floor)) = state.group(node).map(|of| (&of.config, of.floor)) else {
-            continue;
-        };
-        let kept = state.notes.get(&number).and_then(|notes| notes.kept);
-        let kept_for = kept.map(|kept| kept.seconds);
+        let config = &state.groups[group].config;
         // A requested launch is left out, as by Ray. It has been idle for no time, so it never goes for
         // that.
         let timeout = if matches!(node.stage(), Stage::Queued | Stage::Allocated) {
             pending_s
         } else {
-            (kept_for.or(group.idle_timeout_s())).or(Some(cluster_s))
+            let of_node = state.tables.idle_timeout_s(number);
+            of_node.or(config.idle_timeout_s()).or(Some(cluster_s))
         };
         #[expect(clippy::cast_precision_loss, reason = "Ray does so, too")]
         let is_idle_for = |timeout: f64| node.idle_ms as f64 > timeout * 1000.0;
-        let counted = node.group().map_or(0, |group| removal.count(group));
-        let min = group.min;
+        let (staying, min) = (removal.count(group), config.min);
         if node.fate != Fate::Stay
             || node.head
-            || !timeout.is_some_and(is_idle_for)
             || !node.is_unneeded()
-            || node.keep_reason.is_some()
+            || state.tables.kept.contains_key(&number)
         {
             continue;
         }
-        let least = floor.map_or(min, |floor| min.max(floor.nodes));
-        let of_floor = floor.filter(|floor| counted <= floor.nodes);
-        let needed_for = of_floor
-            .map(|floor| floor.standby)
-            .or(node.standby.needed_for());
-        let is_lately = |at: &f64| now - at <= timeout.unwrap_or(0.0);
-        let released = node.standby.released_at().filter(is_lately);
-        let keep_reason = (counted <= min)
-            .then_some(KeptReason::For(MINIMUM))
-            .or(needed_for.map(KeptReason::Standby))
-            .or(released.map(KeptReason::Released));
-        if keep_reason.is_none() {
+        let Some(timeout) = timeout.filter(|timeout| is_idle_for(*timeout)) else {
+            continue;
+        };
+        let keep_reason = if staying <= min {
+            Some(KeptReason::For(MINIMUM))
+        } else {
+            let of_group = (group, staying);
+            (state.tables).keep_reason(number, of_group, (timeout, now))
+        };
+        if let Some(why) = keep_reason {
+            state.tables.kept.insert(number, why);
+        } else {
+            let least = min.max(state.tables.floor(group));
             removal.remove(state, number, least, RemovalCause::Idle);
-        } else if let Some(node) = state.nodes.get_mut(number) {
-            node.keep_reason = keep_reason;
         }
     }
     removal.end(state);
@@ -227,26 +209,20 @@ pub(crate) fn note_unneeded(
     now: f64,
 ) {
     let mut waiting: BTreeMap<Option<GroupIndex>, Vec<NodeIndex>> = BTreeMap::new();
-    for number in &state.order {
-        let unneeded = |node: &&PlannedNode| {
-            node.fate == Fate::Stay
-                && !node.head
-                && matches!(node.stage(), Stage::Queued | Stage::Allocated)
-                && node.is_unneeded()
-        };
-        if let Some(node) = state.nodes.get(*number).filter(unneeded) {
-            waiting.entry(node.group()).or_default().push(*number);
+    for (number, node) in state.entries() {
+        let is_pending = matches!(node.stage(), Stage::Queued | Stage::Allocated);
+        if is_pending && node.fate == Fate::Stay && !node.head && node.is_unneeded() {
+            waiting.entry(node.group()).or_default().push(number);
         }
     }
     let mut notes = BTreeMap::new();
     let mut parts: HashMap<NodeIndex, Vec<NodeIndex>> = HashMap::default();
     for (group, mut numbers) in waiting {
-        let Some(group) = group.and_then(|group| state.groups.get(group)) else {
+        let Some(group) = group else {
             continue;
         };
-        let name = group.config.name.clone();
-        let has_pod = |node: &PlannedNode| node.stage() == Stage::Allocated;
-        numbers.sort_by_key(|number| state.nodes.get(*number).map(has_pod));
+        let name = state.name(group).to_owned();
+        numbers.sort_by_key(|number| state.nodes[*number].stage() == Stage::Allocated);
         let mut since = remembered.get(&name).cloned().unwrap_or_default();
         let count = usize::try_from(state.sum(&numbers)).unwrap_or(usize::MAX);
         // Ray does not remember by node either: where fewer nodes wait than before, the oldest
@@ -272,7 +248,7 @@ fn note_since(
     parts: &mut HashMap<NodeIndex, Vec<NodeIndex>>,
 ) {
     loop {
-        let count = state.size(number);
+        let count = state.nodes[number].count;
         let since = times.first().copied().unwrap_or(now);
         let same = times.iter();
         let same = same
@@ -280,21 +256,19 @@ fn note_since(
             .count();
         let is_last = same == times.len() || same as u64 >= count;
         let part = if is_last {
-            Some(number)
+            number
         } else {
             state.split(number, same as u64)
         };
         let taken = usize::try_from(count).map_or(same, |count| same.min(count));
         *times = times.get(taken..).unwrap_or_default();
-        if let Some(node) = part.and_then(|part| state.nodes.get_mut(part)) {
-            #[expect(clippy::cast_possible_truncation, reason = "milliseconds")]
-            let idle = ((now - since) * 1000.0) as i64;
-            node.idle_ms = idle;
-        }
+        #[expect(clippy::cast_possible_truncation, reason = "milliseconds")]
+        let idle = ((now - since) * 1000.0) as i64;
+        state.nodes[part].idle_ms = idle;
         if is_last {
             return;
         }
-        parts.entry(number).or_default().extend(part);
+        parts.entry(number).or_default().push(part);
     }
 }
 
@@ -310,5 +284,56 @@ pub(crate) fn forget_removed(state: &mut DecisionState) {
             // No other node may inherit these times.
             since.drain(..count.min(since.len()));
         }
+    }
+}
+
+/// A removal of several entries, with what it leaves of each group. Launches without pods are one entry for several
+/// nodes, of which a minimum may need some.
+pub(crate) struct PartialRemoval {
+    counts: ByGroup<u64>,
+    parts: HashMap<NodeIndex, Vec<NodeIndex>>,
+}
+
+impl PartialRemoval {
+    pub(crate) fn begin(state: &DecisionState) -> Self {
+        Self {
+            counts: state.count(PlannedNode::stays),
+            parts: HashMap::default(),
+        }
+    }
+
+    /// The number of nodes of a group that stay.
+    pub(crate) fn count(&self, group: GroupIndex) -> u64 {
+        self.counts[group]
+    }
+
+    /// Removes as many nodes of an entry as its group has above `least`.
+    pub(crate) fn remove(
+        &mut self,
+        state: &mut DecisionState,
+        number: NodeIndex,
+        least: u64,
+        cause: RemovalCause,
+    ) {
+        let node = &state.nodes[number];
+        let Some(group) = node.group() else {
+            return;
+        };
+        let count = node.count.min(self.counts[group].saturating_sub(least));
+        if count == 0 {
+            return;
+        }
+        self.counts[group] -= count;
+        let mut removed = number;
+        if count < node.count {
+            removed = state.split(number, count);
+            self.parts.entry(number).or_default().push(removed);
+        }
+        state.nodes[removed].fate = Fate::Remove(cause);
+    }
+
+    /// Takes the parts that were split off into the order.
+    pub(crate) fn end(self, state: &mut DecisionState) {
+        state.order = with_parts(std::mem::take(&mut state.order), &self.parts);
     }
 }

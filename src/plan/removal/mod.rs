@@ -2,7 +2,6 @@
 //!
 //! - [`enforce`]: nodes above a maximum go before packing, and idle ones after it; beside that,
 //!   what Ray enforces with it: nodes up to a minimum are launched
-//! - [`partial`]: some of the nodes go that an entry stands for
 //! - [`idle_end`]: the whole cluster ends, because nobody uses it
 //!
 //! Other nodes go by `slices`; pods whose Ray node has stopped are deleted in `conclude`.
@@ -13,4 +12,3 @@
 
 pub(crate) mod enforce;
 pub(crate) mod idle_end;
-pub(crate) mod partial;

@@ -54,8 +54,8 @@ pub(crate) fn count_draining(
         // KubeRay counts no pod that is listed for deletion, so that one takes no place any more.
         let is_listed = config.is_listed(pod.group, pod.name);
         let group = config.number(pod.group).filter(|_| !is_listed);
-        if let Some(group) = group.and_then(|group| state.groups.get_mut(group)) {
-            group.draining += 1;
+        if let Some(group) = group {
+            state.groups[group].draining += 1;
         }
     }
 }
@@ -88,7 +88,7 @@ pub(crate) fn excess_nodes(
         // The clock may have been set back, and would let the node stay for as much longer.
         memory.since = memory.since.min(now);
         let stop_at = memory.since + timeout;
-        let is_above = excess.count(group) > 0 && !config.is_listed(pod.group, pod.name);
+        let is_above = excess[group] > 0 && !config.is_listed(pod.group, pod.name);
         is_above.then(|| DrainingExcess {
             node: ExcessNode {
                 pod: pod.name.to_owned(),
@@ -111,12 +111,10 @@ pub(crate) fn excess_nodes(
         by_time.then_with(|| one.node.pod.cmp(&other.node.pod))
     });
     excess_nodes.retain(|node| {
-        let surplus = excess.get_mut(node.group);
-        surplus.is_some_and(|surplus| {
-            let is_above = *surplus > 0;
-            *surplus = surplus.saturating_sub(1);
-            is_above
-        })
+        let surplus = &mut excess[node.group];
+        let is_above = *surplus > 0;
+        *surplus = surplus.saturating_sub(1);
+        is_above
     });
     excess_nodes
 }

@@ -3,12 +3,12 @@
 
 use crate::hash::HashSet;
 use crate::plan::demand::shape::ShapeId;
-use crate::plan::nodes::life::Stage;
-use crate::plan::nodes::node::{Fate, PlannedNode};
+use crate::plan::list::NodeIndex;
+use crate::plan::nodes::node::{Fate, PlannedNode, Stage};
 use crate::plan::outcome::cause::RemovalCause;
 use crate::plan::packing::fit::admits;
 use crate::plan::packing::state::DecisionState;
-use crate::plan::removal::partial::PartialRemoval;
+use crate::plan::removal::enforce::PartialRemoval;
 use crate::plan::slices::growth_backoff::reason::CountedAtBase;
 
 /// Seconds after which pods are given up that nothing needs since demand went to another group.
@@ -23,19 +23,16 @@ const IDLE_MS: i64 = 5_000;
 pub(crate) fn launches(state: &mut DecisionState) {
     let mut removal = PartialRemoval::begin(state);
     for number in state.order.clone() {
+        let (node, tables) = (&state.nodes[number], &state.tables);
         // KubeRay makes the pods of its groups in order, and makes none of the later groups while
         // one is refused.
-        let is_given_up = |node: &&PlannedNode| {
-            node.is_blocked()
-                && node.fate == Fate::Stay
-                && matches!(node.stage(), Stage::Queued | Stage::Requested)
-                && node.is_unneeded()
-                && node.standby.needed_for().is_none()
-        };
-        let node = state.nodes.get(number).filter(is_given_up);
-        if let Some(group) = node.and_then(|node| state.group(node)) {
-            let floor = group.floor.map_or(0, |floor| floor.nodes);
-            let least = floor.max(group.config.min);
+        let is_given_up = tables.starts.contains_key(&number)
+            && node.fate == Fate::Stay
+            && matches!(node.stage(), Stage::Queued | Stage::Requested)
+            && node.is_unneeded()
+            && tables.needed_for(number).is_none();
+        if let Some(group) = node.group().filter(|_| is_given_up) {
+            let least = tables.floor(group).max(state.groups[group].config.min);
             removal.remove(state, number, least, RemovalCause::Idle);
         }
     }
@@ -49,7 +46,7 @@ pub(crate) fn scattered(state: &mut DecisionState, bundles: &HashSet<ShapeId>) {
     if bundles.is_empty() {
         return;
     }
-    let is_spare = |state: &DecisionState, node: &PlannedNode| {
+    let is_spare = |state: &DecisionState, _, node: &PlannedNode| {
         let is_pending = matches!(
             node.stage(),
             Stage::Queued | Stage::Requested | Stage::Allocated
@@ -71,8 +68,8 @@ fn could_hold(state: &DecisionState, node: &PlannedNode, bundles: &HashSet<Shape
     bundles.iter().any(|bundle| {
         let shape = state.shapes.get(*bundle);
         let has_enough = |(name, needed)| {
-            let has = node.total(name).unwrap_or(0.0);
-            let most = template.and_then(|template| template.total(name));
+            let has = node.amounts.total(name).unwrap_or(0.0);
+            let most = template.and_then(|template| template.amounts.total(name));
             state.names.is_implicit(name) || has.max(most.unwrap_or(has)) >= needed
         };
         admits(shape, &node.labels) && shape.positive().all(has_enough)
@@ -91,10 +88,10 @@ fn could_hold(state: &DecisionState, node: &PlannedNode, bundles: &HashSet<Shape
 /// They stay, though those that get a Kubernetes node sooner may look as if they could grow in
 /// their room.
 pub(crate) fn vain(state: &mut DecisionState) {
-    let is_vain = |state: &DecisionState, node: &PlannedNode| {
+    let is_vain = |state: &DecisionState, number: NodeIndex, node: &PlannedNode| {
         let at_base = state.group(node).and_then(|group| group.at_base);
         node.stage() == Stage::Allocated
-            && node.unschedulable_s.is_some()
+            && state.tables.unschedulable_s.contains_key(&number)
             && matches!(at_base, Some(CountedAtBase::GrowthBackoff { .. }))
     };
     give_up(state, RemovalCause::Unschedulable, is_vain);
@@ -105,20 +102,18 @@ pub(crate) fn vain(state: &mut DecisionState) {
 fn give_up(
     state: &mut DecisionState,
     cause: RemovalCause,
-    is_spare: impl Fn(&DecisionState, &PlannedNode) -> bool,
+    is_spare: impl Fn(&DecisionState, NodeIndex, &PlannedNode) -> bool,
 ) {
     let mut removal = PartialRemoval::begin(state);
     for number in state.order.clone() {
-        let is_given_up = |node: &&PlannedNode| {
-            node.fate == Fate::Stay
-                && !node.head
-                && is_spare(state, node)
-                && node.is_unneeded()
-                && !state.is_on_standby(node)
-        };
-        let node = state.nodes.get(number).filter(is_given_up);
-        if let Some(group) = node.and_then(|node| state.group(node)) {
-            let least = group.config.min;
+        let node = &state.nodes[number];
+        let is_given_up = node.fate == Fate::Stay
+            && !node.head
+            && is_spare(state, number, node)
+            && node.is_unneeded()
+            && !state.is_on_standby(number);
+        if let Some(group) = node.group().filter(|_| is_given_up) {
+            let least = state.groups[group].config.min;
             removal.remove(state, number, least, cause);
         }
     }

@@ -3,12 +3,9 @@
 //! A mark is a write, so a worker is marked once it has work, and unmarked when it has had none for a
 //! while, or is to go.
 
-use crate::hash::HashMap;
 use crate::plan::decided::Decided;
-use crate::plan::nodes::life::Stage;
-use crate::plan::nodes::node::PlannedNode;
+use crate::plan::nodes::node::{PlannedNode, Stage};
 use crate::plan::outcome::plan::NodeHold;
-use crate::snapshot::pod::Pod;
 
 /// Milliseconds without work before a worker's mark is removed: between two bursts of tasks a mark
 /// stays.
@@ -20,12 +17,7 @@ const MOST: usize = 50;
 /// The workers to mark or unmark. Without this slice none is marked, and marks that there are go.
 pub(crate) fn holds(decided: &Decided<'_>, is_on: bool) -> Vec<NodeHold> {
     let marks = is_on && decided.situation.settings.hold_busy_nodes;
-    let pods: HashMap<&str, &Pod<'_>> = decided
-        .situation
-        .own_pods
-        .iter()
-        .map(|pod| (pod.name, pod))
-        .collect();
+    let pods = decided.situation.pods_by_name();
     let change = |node: &PlannedNode| {
         let pod = pods.get(node.pod()?)?;
         let runs = node.stage() == Stage::Running && !node.head;

@@ -41,7 +41,7 @@ pub(crate) fn of_group(decided: &Decided<'_>, number: GroupIndex) -> Option<CpuA
         .map(|shape| {
             let shape = state.shapes.get(*shape);
             let amount = |name| {
-                let needed = shape.positive().find(|(needed, _)| Some(*needed) == name);
+                let needed = shape.positive().find(|(needed, _)| *needed == name);
                 needed.map_or(0.0, |(_, amount)| amount)
             };
             #[expect(clippy::cast_possible_truncation, reason = "whole bytes, saturating")]

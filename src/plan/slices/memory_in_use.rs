@@ -15,13 +15,12 @@ use std::collections::BTreeSet;
 
 use crate::hash::HashSet;
 use crate::plan::growth::in_use::{InUse, fitting, right};
-use crate::plan::growth::notes::SizeNotes;
 use crate::plan::growth::resize::{Resize, ResizeProgress};
 use crate::plan::growth::size::Size;
 use crate::plan::list::NodeIndex;
 use crate::plan::nodes::group::ClusterConfig;
-use crate::plan::nodes::life::Stage;
-use crate::plan::nodes::node::Fate;
+use crate::plan::nodes::node::{Fate, Stage};
+use crate::plan::nodes::tables::SizeNotes;
 use crate::plan::outcome::plan::MemoryReason;
 use crate::plan::packing::state::DecisionState;
 use crate::plan::settings::PlanSettings;
@@ -61,30 +60,27 @@ pub fn followed_groups(cluster: &ClusterObject, settings: &PlanSettings) -> BTre
 /// before demand takes it. The fullest pods come first.
 pub(crate) fn reserve(state: &mut DecisionState) -> Vec<Relief> {
     let mut full: Vec<(i128, NodeIndex, InUse)> = Vec::new();
-    for number in &state.order {
-        let Some(node) = state.nodes.get(*number) else {
-            continue;
-        };
+    for (number, node) in state.entries() {
         let has_work = node.stage() == Stage::Running && !node.is_idle() && node.stays();
         let resize = node.resize.as_deref();
         let Some(resize) = resize.filter(|resize| has_work && resize.can_grow()) else {
             continue;
         };
-        let Some(in_use) = state.notes.get(number).and_then(|notes| notes.in_use) else {
+        let notes = state.tables.sizes.get(&number);
+        let Some(in_use) = notes.and_then(|notes| notes.in_use) else {
             continue;
         };
         if in_use.fills(resize.current.memory) {
             // Whole thousandths, because floats have no order of their own. A tenant may report any
             // number of bytes, and a thousand times as many are beyond 64 bits.
             let has = i128::from(resize.current.memory.max(1));
-            full.push((i128::from(in_use.soon) * 1000 / has, *number, in_use));
+            full.push((i128::from(in_use.soon) * 1000 / has, number, in_use));
         }
     }
     full.sort_by_key(|(share, ..)| Reverse(*share));
     let mut reliefs = Vec::new();
     for (_, number, in_use) in full {
-        let node = state.nodes.get(number);
-        let Some(resize) = node.and_then(|node| node.resize.as_deref()) else {
+        let Some(resize) = state.nodes[number].resize.as_deref() else {
             continue;
         };
         let (now, limit) = (resize.current, resize.limit().memory);
@@ -103,8 +99,8 @@ pub(crate) fn reserve(state: &mut DecisionState) -> Vec<Relief> {
             memory,
         };
         let kube_node = resize.kube_node;
-        if let Some(headroom) = kube_node.and_then(|at| state.headrooms.get_mut(at)) {
-            headroom.give(now, then);
+        if let Some(at) = kube_node {
+            state.headrooms[at].give(now, then);
         }
         reliefs.push(Relief {
             node: number,
@@ -118,10 +114,10 @@ pub(crate) fn reserve(state: &mut DecisionState) -> Vec<Relief> {
 /// Asks the pods to grow.
 pub(crate) fn grant(state: &mut DecisionState, reliefs: &[Relief], now: f64) {
     for relief in reliefs {
-        let node = state.nodes.get_mut(relief.node);
-        let node = node.filter(|node| node.fate == Fate::Stay);
-        let resize = node.and_then(|node| node.resize.as_deref_mut());
-        let Some((resize, notes)) = resize.zip(state.notes.get_mut(&relief.node)) else {
+        let node = &mut state.nodes[relief.node];
+        let stays = node.fate == Fate::Stay;
+        let resize = node.resize.as_deref_mut().filter(|_| stays);
+        let Some((resize, notes)) = resize.zip(state.tables.sizes.get_mut(&relief.node)) else {
             continue;
         };
         let for_demand = resize.progress == ResizeProgress::New;
@@ -160,11 +156,9 @@ pub(crate) fn grant(state: &mut DecisionState, reliefs: &[Relief], now: f64) {
 pub(crate) fn give_back(state: &mut DecisionState, holders: &HashSet<NodeIndex>, now: f64) {
     let memory = state.memory;
     for number in state.nodes.positions() {
-        let Some(node) = state.nodes.get_mut(number) else {
-            continue;
-        };
+        let node = &mut state.nodes[number];
         // The memory that tasks, actors and placement groups have asked for.
-        let taken = memory.and_then(|memory| node.taken(memory));
+        let taken = node.amounts.taken(memory);
         #[expect(clippy::cast_possible_truncation, reason = "whole bytes, saturating")]
         let requested = taken.unwrap_or(0.0).ceil() as i64;
         let may = !node.head
@@ -173,7 +167,7 @@ pub(crate) fn give_back(state: &mut DecisionState, holders: &HashSet<NodeIndex>,
             && !holders.contains(&number);
         let for_demand = node.has_promised_resources();
         if let Some((resize, notes)) =
-            (node.resize.as_deref_mut()).zip(state.notes.get_mut(&number))
+            (node.resize.as_deref_mut()).zip(state.tables.sizes.get_mut(&number))
         {
             notes.followed = notes.followed.filter(|_| !for_demand);
             follow(resize, notes, requested, may, now);

@@ -6,11 +6,10 @@ use crate::plan::growth::resize::ResizeProgress;
 use crate::plan::growth::size::counted;
 use crate::plan::nodes::group::ClusterConfig;
 use crate::plan::nodes::node::{PlannedNode, SizeNames};
-use crate::plan::outcome::problem::{Problem, ProblemEffect, ProblemPlace};
-use crate::plan::outcome::problem_reason::ProblemReason;
+use crate::plan::outcome::problem::{Problem, ProblemEffect, ProblemPlace, ProblemReason};
 use crate::plan::outcome::unmet::amount_text;
 use crate::plan::packing::state::DecisionState;
-use crate::snapshot::gcs::LiveNodes;
+use crate::snapshot::gcs::{LiveNodes, NodeState};
 use crate::snapshot::group_spec::GroupSpec;
 use crate::snapshot::pod::Pod;
 
@@ -64,38 +63,10 @@ pub(crate) fn believe(
     own_pods: &[Pod<'_>],
     live: &LiveNodes<'_>,
 ) -> Vec<Problem> {
-    // The size with which a group makes pods now.
-    let is_as_made = |pod: &Pod<'_>, group: &GroupSpec| match group.base {
-        Some(base) => pod.containers().first().is_some_and(|ray| {
-            pod_size::size(ray.resources.requests, ray.resources.limits) == Ok(base)
-        }),
-        None => pod.requests() == group.pod_requests,
-    };
-    let mut youngest = HashMap::default();
-    for pod in own_pods {
-        let group = config.number(pod.group);
-        let group = group.and_then(|group| config.groups.get(group));
-        let (Some(group), Some(ray)) = (group, live.get(pod.name)) else {
-            continue;
-        };
-        // A pod that has grown shows what its group has besides CPU and memory, if no other pod does.
-        let rank = (
-            is_as_made(pod, group),
-            &pod.object.metadata.creation_timestamp,
-            pod.name,
-        );
-        let counts = rank.0 || group.resize_limits.is_some();
-        // A raylet that reports no memory is still being registered.
-        if counts && ray.total_resources.get("memory") > Some(&0.0) {
-            let newest = youngest.entry(pod.group).or_insert((rank, *ray));
-            if newest.0 < rank {
-                *newest = (rank, *ray);
-            }
-        }
-    }
+    let youngest = youngest_pods(config, own_pods, live);
     let mut problems = Vec::new();
     for group in config.groups.iter_mut().filter(|group| !group.is_head()) {
-        let Some(((.., pod), ray)) = youngest.get(group.name.as_str()) else {
+        let Some((pod, ray)) = youngest.get(group.name.as_str()) else {
             continue;
         };
         for (resource, amount) in group.resources.iter_mut().flatten() {
@@ -122,4 +93,43 @@ pub(crate) fn believe(
         }
     }
     problems
+}
+
+/// By group, the youngest pod that shows what new ones of it will have, with its raylet.
+fn youngest_pods<'a>(
+    config: &ClusterConfig,
+    own_pods: &[Pod<'a>],
+    live: &LiveNodes<'a>,
+) -> HashMap<&'a str, (&'a str, &'a NodeState)> {
+    // The size with which a group makes pods now.
+    let is_as_made = |pod: &Pod<'_>, group: &GroupSpec| match group.base {
+        Some(base) => pod.containers().first().is_some_and(|ray| {
+            pod_size::size(ray.resources.requests, ray.resources.limits) == Ok(base)
+        }),
+        None => pod.requests() == group.pod_requests,
+    };
+    let mut youngest = HashMap::default();
+    for pod in own_pods {
+        let (Some(group), Some(ray)) = (config.group(pod.group), live.get(pod.name)) else {
+            continue;
+        };
+        // A pod that has grown shows what its group has besides CPU and memory, if no other pod does.
+        let rank = (
+            is_as_made(pod, group),
+            &pod.object.metadata.creation_timestamp,
+            pod.name,
+        );
+        let counts = rank.0 || group.resize_limits.is_some();
+        // A raylet that reports no memory is still being registered.
+        if counts && ray.total_resources.get("memory") > Some(&0.0) {
+            let newest = youngest.entry(pod.group).or_insert((rank, *ray));
+            if newest.0 < rank {
+                *newest = (rank, *ray);
+            }
+        }
+    }
+    let youngest = youngest.into_iter();
+    youngest
+        .map(|(group, ((.., pod), ray))| (group, (pod, ray)))
+        .collect()
 }

@@ -117,7 +117,7 @@ fn read<'a>(
     let mut notes = HashMap::default();
     let read = resizes::reader(situation, &kube_nodes, &mut notes);
     problems.extend(assemble::read_resizes(&mut state, rows, read));
-    state.notes = notes;
+    state.tables.sizes = notes;
     raylets::mend(&mut state);
     faults::note_waits(&mut state, rows, now);
     backoff::mark(

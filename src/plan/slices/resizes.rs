@@ -9,7 +9,6 @@ use std::collections::BTreeMap;
 use crate::hash::HashMap;
 use crate::plan::decided::Decided;
 use crate::plan::growth::in_use::{InUse, logical_use};
-use crate::plan::growth::notes::SizeNotes;
 use crate::plan::growth::pod_size::{has_failed, note_failure, read_progress, sizes, take_back};
 use crate::plan::growth::resize::{Resize, ResizeProgress};
 use crate::plan::growth::size::{ContainerAmounts, Size};
@@ -17,7 +16,8 @@ use crate::plan::growth::suggestion;
 use crate::plan::list::{KubeNodeIndex, NodeIndex};
 use crate::plan::nodes::node::PlannedNode;
 use crate::plan::nodes::rows::NodeRow;
-use crate::plan::outcome::problem_reason::ProblemReason;
+use crate::plan::nodes::tables::SizeNotes;
+use crate::plan::outcome::problem::ProblemReason;
 use crate::plan::situation::Situation;
 use crate::seconds::{Retry, second_of};
 use crate::snapshot::group_spec::GroupSpec;
@@ -228,12 +228,11 @@ pub(crate) fn remember(
 ) -> BTreeMap<String, ResizeMemory> {
     let now = decided.situation.now;
     let state = &decided.state;
-    let memory = |number: &NodeIndex| {
-        let node = state.nodes.get(*number)?;
-        let notes = state.notes.get(number)?;
+    let memory = |(number, node): (NodeIndex, &PlannedNode)| {
+        let notes = state.tables.sizes.get(&number)?;
         Some((node.pod()?.to_owned(), memory(previous, node, notes, now)?))
     };
-    state.order.iter().filter_map(memory).collect()
+    state.entries().filter_map(memory).collect()
 }
 
 fn memory(

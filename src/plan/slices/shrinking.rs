@@ -15,12 +15,11 @@ use crate::plan::demand::names::Name;
 use crate::plan::demand::placement_group;
 use crate::plan::demand::requests::{Demand, DemandOrigin};
 use crate::plan::demand::shape::Shape;
-use crate::plan::growth::notes::SizeNotes;
 use crate::plan::growth::resize::Resize;
 use crate::plan::growth::size::{SAME, Size, counted};
 use crate::plan::list::{DemandIndex, List, NodeIndex};
-use crate::plan::nodes::life::Stage;
-use crate::plan::nodes::node::{Fate, PlannedNode};
+use crate::plan::nodes::node::{Fate, PlannedNode, Stage};
+use crate::plan::nodes::tables::SizeNotes;
 use crate::plan::packing::budget::WorkBudget;
 use crate::plan::packing::servable::could_hold;
 use crate::plan::packing::state::DecisionState;
@@ -86,7 +85,7 @@ pub(crate) fn holders(
             continue;
         }
         // The one with the most in use has the least to give up.
-        let in_use = |node: &PlannedNode| state.cpu.and_then(|cpu| node.taken(cpu)).unwrap_or(0.0);
+        let in_use = |node: &PlannedNode| node.amounts.taken(state.cpu).unwrap_or(0.0);
         let most = (able.into_iter().rev())
             .max_by(|(_, one), (_, other)| in_use(one).total_cmp(&in_use(other)));
         holders.extend(most.map(|(number, _)| number));
@@ -107,14 +106,14 @@ fn holds(state: &DecisionState, node: &PlannedNode, shape: &Shape) -> bool {
         memory = memory.min(counted(resize.desired.memory));
     }
     could_hold(state, node, shape, |name| {
-        let has = sized(state, (cpu, memory), name).or_else(|| node.total(name));
+        let has = sized(state, (cpu, memory), name).or_else(|| node.amounts.total(name));
         has.unwrap_or(0.0) + SAME
     })
 }
 
 /// The amount of a resource at a size, if the size decides on that.
 fn sized(state: &DecisionState, (cpu, memory): (f64, f64), name: Name) -> Option<f64> {
-    match Some(name) {
+    match name {
         name if name == state.cpu => Some(cpu),
         name if name == state.memory => Some(memory),
         _ => None,
@@ -132,7 +131,7 @@ pub(crate) fn shrink(
     now: f64,
 ) {
     let Some(hold_s) = hold_s else {
-        for notes in state.notes.values_mut() {
+        for notes in state.tables.sizes.values_mut() {
             notes.spare = None;
         }
         return;
@@ -142,46 +141,45 @@ pub(crate) fn shrink(
     } else {
         hold_s
     };
-    let Some(cpu) = state.cpu else { return };
     for number in state.nodes.positions() {
-        let pod = state
-            .nodes
-            .get_mut(number)
-            .zip(state.notes.get_mut(&number));
-        let Some((node, notes)) = pod else {
+        let node = &mut state.nodes[number];
+        let Some(notes) = state.tables.sizes.get_mut(&number) else {
             continue;
         };
-        let spare = spare(node, notes, node.taken(cpu).unwrap_or(0.0), now);
-        let Some(resize) = &mut node.resize else {
-            continue;
-        };
-        notes.spare = spare;
-        let is_half_over = |spare: &SpareCpu| now - spare.since >= hold_s / 2.0;
-        let Some(spare) = spare.filter(is_half_over) else {
-            continue;
-        };
+        let needed = node.amounts.taken(state.cpu).unwrap_or(0.0);
+        notes.spare = spare(node, notes, needed, now);
         // It may once nothing waits for its size any more, without another hold.
-        if holders.contains(&number) {
-            continue;
+        if let Some(resize) = &mut node.resize
+            && !holders.contains(&number)
+        {
+            give_up_spare(resize, notes, hold_s, now);
         }
-        let size = smallest(resize, notes, spare.most, now);
-        match spare.earlier {
-            Some(earlier) if !size.is_below(smallest(resize, notes, earlier, now)) => {
-                resize.ask(Some(size.cpu), Some(size.memory));
-                notes.shrinks_for = Some(hold_s);
-                // A pod that is still seen at its old size later on shrinks after another hold
-                // only.
-                notes.spare = None;
-            }
-            _ => {
-                notes.spare = Some(SpareCpu {
-                    since: now,
-                    most: 0.0,
-                    // A pod whose need was higher in the first half than in the second waits for
-                    // one half more, so that it shrinks once instead of step by step.
-                    earlier: Some(spare.most),
-                });
-            }
+    }
+}
+
+/// Asks a pod to shrink whose CPU has been spare for long enough.
+fn give_up_spare(resize: &mut Resize, notes: &mut SizeNotes, hold_s: f64, now: f64) {
+    let is_half_over = |spare: &SpareCpu| now - spare.since >= hold_s / 2.0;
+    let Some(spare) = notes.spare.filter(is_half_over) else {
+        return;
+    };
+    let size = smallest(resize, notes, spare.most, now);
+    match spare.earlier {
+        Some(earlier) if !size.is_below(smallest(resize, notes, earlier, now)) => {
+            resize.ask(Some(size.cpu), Some(size.memory));
+            notes.shrinks_for = Some(hold_s);
+            // A pod that is still seen at its old size later on shrinks after another hold
+            // only.
+            notes.spare = None;
+        }
+        _ => {
+            notes.spare = Some(SpareCpu {
+                since: now,
+                most: 0.0,
+                // A pod whose need was higher in the first half than in the second waits for
+                // one half more, so that it shrinks once instead of step by step.
+                earlier: Some(spare.most),
+            });
         }
     }
 }

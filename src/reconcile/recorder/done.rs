@@ -65,23 +65,26 @@ pub(crate) fn announcements(
         }
     }
     for ((group, cause), drains) in drained {
+        let message = Message::removing(drains.len(), group, cause);
+        announcements.messages.push(message);
         announcements
-            .messages
-            .push(Message::removing(drains.len(), group, cause));
-        let draining = |drain: &&Drain| {
-            let Drain { pod, message, .. } = drain;
-            let event = if drain.kind == DrainKind::Stop {
-                let message = format!("stopping the Ray node of pod {pod}: {message}");
-                ClusterEvent::warning("Stopping", SCALING, message)
-            } else {
-                let message = format!("draining pod {pod}: {message}");
-                ClusterEvent::normal("Draining", SCALING, message)
-            };
-            event.on(pod)
-        };
-        announcements.events.extend(drains.iter().map(draining));
+            .events
+            .extend(drains.iter().map(|drain| draining(drain)));
     }
     announcements
+}
+
+/// The Event about a Ray node that drains, or is stopped.
+fn draining(drain: &Drain) -> ClusterEvent {
+    let Drain { pod, message, .. } = drain;
+    let event = if drain.kind == DrainKind::Stop {
+        let message = format!("stopping the Ray node of pod {pod}: {message}");
+        ClusterEvent::warning("Stopping", SCALING, message)
+    } else {
+        let message = format!("draining pod {pod}: {message}");
+        ClusterEvent::normal("Draining", SCALING, message)
+    };
+    event.on(pod)
 }
 
 fn scaled(patch: &ClusterPatch, announcements: &mut Announcements) {

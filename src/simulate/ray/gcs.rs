@@ -29,12 +29,6 @@ impl Ray {
 
     /// The answer to `GetClusterResourceState`.
     pub fn state(&self, now: Moment) -> ClusterResourceState {
-        let request = |bundle: &Bundle| ResourceRequest {
-            resources_bundle: self.names.amounts(bundle),
-            // The GCS gives tasks and actors without a selector an empty one, and bundles none.
-            label_selectors: vec![LabelSelector::default()],
-            ..ResourceRequest::default()
-        };
         let alive = self.living().map(|(number, node)| NodeState {
             // Not as of the last pull: agents publish it by themselves. A node that has joined
             // since then is known by what it registered with.
@@ -47,56 +41,68 @@ impl Ray {
                 .pulled
                 .iter()
                 .map(|(shape, count)| ResourceRequestByCount {
-                    request: request(&self.jobs.shapes[*shape]),
+                    request: self.request(&self.jobs.shapes[*shape]),
                     count: *count,
                 })
                 .collect(),
             // The GCS places groups itself, so it knows at once which of them wait; of tasks it
             // hears by raylets.
-            pending_gang_resource_requests: self
-                .gangs
-                .iter()
-                .filter_map(|job| match &self.jobs.all[*job].need {
-                    JobNeed::Gang { strategy, bundles } => Some((job, *strategy, bundles)),
-                    JobNeed::Shape(_) => None,
-                })
-                .map(|(job, strategy, bundles)| {
-                    let mark = Some(Label {
-                        label_name: label(*job),
-                        label_value: String::new(),
-                    });
-                    let constraint = |together, apart| PlacementConstraint {
-                        affinity: together,
-                        anti_affinity: apart,
-                    };
-                    // `PACK` and `SPREAD` are only wishes, of which the autoscaler is not told.
-                    let constraints = match strategy {
-                        PlacementStrategy::Pack | PlacementStrategy::Spread => Vec::new(),
-                        PlacementStrategy::StrictPack => vec![constraint(mark, None)],
-                        PlacementStrategy::StrictSpread => vec![constraint(None, mark)],
-                    };
-                    let bundle = |bundle| ResourceRequest {
-                        placement_constraints: constraints.clone(),
-                        label_selectors: Vec::new(),
-                        ..request(bundle)
-                    };
-                    let requests: Vec<ResourceRequest> = bundles.iter().map(bundle).collect();
-                    GangResourceRequest {
-                        // The GCS lists the bundles twice: here without their label selectors, and
-                        // below with them.
-                        requests: requests.clone(),
-                        details: format!("{job:036x}:{}|PENDING", strategy.name()),
-                        bundle_selectors: vec![BundleSelector {
-                            resource_requests: requests,
-                        }],
-                    }
-                })
-                .collect(),
+            pending_gang_resource_requests: self.gang_requests(),
             // Traces have no calls of `request_resources()`. Without a number of users the cluster never ends
             // by itself.
             cluster_resource_constraints: Vec::new(),
             users: None,
         }
+    }
+
+    fn request(&self, bundle: &Bundle) -> ResourceRequest {
+        ResourceRequest {
+            resources_bundle: self.names.amounts(bundle),
+            // The GCS gives tasks and actors without a selector an empty one, and bundles none.
+            label_selectors: vec![LabelSelector::default()],
+            ..ResourceRequest::default()
+        }
+    }
+
+    /// The placement groups that wait.
+    fn gang_requests(&self) -> Vec<GangResourceRequest> {
+        let gangs = self.gangs.iter();
+        let gangs = gangs.filter_map(|job| match &self.jobs.all[*job].need {
+            JobNeed::Gang { strategy, bundles } => Some((job, *strategy, bundles)),
+            JobNeed::Shape(_) => None,
+        });
+        let gangs = gangs.map(|(job, strategy, bundles)| {
+            let mark = Some(Label {
+                label_name: label(*job),
+                label_value: String::new(),
+            });
+            let constraint = |together, apart| PlacementConstraint {
+                affinity: together,
+                anti_affinity: apart,
+            };
+            // `PACK` and `SPREAD` are only wishes, of which the autoscaler is not told.
+            let constraints = match strategy {
+                PlacementStrategy::Pack | PlacementStrategy::Spread => Vec::new(),
+                PlacementStrategy::StrictPack => vec![constraint(mark, None)],
+                PlacementStrategy::StrictSpread => vec![constraint(None, mark)],
+            };
+            let bundle = |bundle| ResourceRequest {
+                placement_constraints: constraints.clone(),
+                label_selectors: Vec::new(),
+                ..self.request(bundle)
+            };
+            let requests: Vec<ResourceRequest> = bundles.iter().map(bundle).collect();
+            GangResourceRequest {
+                // The GCS lists the bundles twice: here without their label selectors, and
+                // below with them.
+                requests: requests.clone(),
+                details: format!("{job:036x}:{}|PENDING", strategy.name()),
+                bundle_selectors: vec![BundleSelector {
+                    resource_requests: requests,
+                }],
+            }
+        });
+        gangs.collect()
     }
 
     /// The node as it last reported itself.

@@ -8,7 +8,7 @@ use super::table::{duration, strategy_name, to_first};
 use crate::report::counted;
 use crate::report::table::Table;
 use crate::simulate::price::Price;
-use crate::simulate::recommend::patch::{Change, written};
+use crate::simulate::recommend::patch::written;
 use crate::simulate::recommend::recommendation::{Recommendation, Risk};
 use crate::simulate::recommend::search::{Search, SearchResult};
 use crate::simulate::recommend::trial::{Trial, failed};
@@ -148,11 +148,8 @@ impl Report<'_> {
             !change.field.starts_with("requests.") && !change.field.ends_with("memory")
         });
         let changes = changes.map(|change| {
-            let group = change.group.clone().filter(|_| !is_alone);
-            let change = Change {
-                group,
-                ..change.clone()
-            };
+            let mut change = change.clone();
+            change.group = change.group.filter(|_| !is_alone);
             change.to_string()
         });
         cells.push(changes.collect::<Vec<String>>().join(", "));
@@ -205,11 +202,12 @@ impl Report<'_> {
         out
     }
 
-    fn conclusions(&self) -> Vec<String> {
+    /// The comparison of the choices with today's settings, in words.
+    fn compared_to_today(&self) -> String {
         let (front, searched) = (self.recommendation, self.searched);
         let trials = front.trials.iter();
         let better = trials.filter(|trial| searched.is_better(**trial)).count();
-        let mut sentences = vec![match (front.has_today(), better) {
+        match (front.has_today(), better) {
             (true, _) if front.trials.len() == 1 => {
                 "Nothing that was tried is better than today's settings: leave them as they are."
                     .to_owned()
@@ -228,7 +226,12 @@ impl Report<'_> {
             (false, better) => {
                 format!("{better} choices are better than today's settings in waiting as in cost.")
             }
-        }];
+        }
+    }
+
+    fn conclusions(&self) -> Vec<String> {
+        let (front, searched) = (self.recommendation, self.searched);
+        let mut sentences = vec![self.compared_to_today()];
         let (shown, all) = (self.shown().len(), front.trials.len());
         if shown < all {
             sentences.push(format!(

@@ -86,30 +86,39 @@ pub fn table(study: &Study, rows: &[StudyRow]) -> Table {
     }
     add("LOST", &|result| result.jobs.lost.to_string());
     add("UNFINISHED", &|result| result.jobs.unfinished.to_string());
-    if let Some(first) = results.first() {
-        let base = first.wait.mean;
-        add("WAIT TO FIRST", &|result| {
-            let more = format!("{:+.1} s", result.wait.mean - base);
-            to_first(more, result.wait.mean, base)
-        });
-        let mut add_cost = |title, base: f64, paid: &dyn Fn(&SimulationResult) -> f64| {
-            add(title, &|result| {
-                let more = format!("{:+.2}", paid(result) - base);
-                to_first(more, paid(result), base)
-            });
-        };
-        let base = first.cpu_hours.paid;
-        add_cost("COST TO FIRST", base, &|result| result.cpu_hours.paid);
-        if has_gpus(&results) {
-            let base = first.gpu_hours.paid;
-            add_cost("GPU TO FIRST", base, &|result| result.gpu_hours.paid);
-        }
-        if let Some(price) = study.price {
-            let base = price.of(first);
-            add_cost("PRICE TO FIRST", base, &|result| price.of(result));
-        }
-    }
+    compare_to_first(&mut table, study, &results);
     table
+}
+
+/// Adds waits and costs as more or less than those of the first line.
+fn compare_to_first(table: &mut Table, study: &Study, results: &[&SimulationResult]) {
+    let Some(first) = results.first() else {
+        return;
+    };
+    let mut add = |title: &str, cell: &dyn Fn(&SimulationResult) -> String| {
+        table.column(title, results.iter().map(|result| cell(result)));
+    };
+    let base = first.wait.mean;
+    add("WAIT TO FIRST", &|result| {
+        let more = format!("{:+.1} s", result.wait.mean - base);
+        to_first(more, result.wait.mean, base)
+    });
+    let mut add_cost = |title, base: f64, paid: &dyn Fn(&SimulationResult) -> f64| {
+        add(title, &|result| {
+            let more = format!("{:+.2}", paid(result) - base);
+            to_first(more, paid(result), base)
+        });
+    };
+    let base = first.cpu_hours.paid;
+    add_cost("COST TO FIRST", base, &|result| result.cpu_hours.paid);
+    if has_gpus(results) {
+        let base = first.gpu_hours.paid;
+        add_cost("GPU TO FIRST", base, &|result| result.gpu_hours.paid);
+    }
+    if let Some(price) = study.price {
+        let base = price.of(first);
+        add_cost("PRICE TO FIRST", base, &|result| price.of(result));
+    }
 }
 
 /// Adds hours that were paid for, these as a multiple of the work, and those that were not used.

@@ -103,21 +103,8 @@ fn read(group: &GroupSpec, object: &Value) -> Result<SimulatedGroup, String> {
         .into_iter()
         .filter_map(|key| Some((key.to_owned(), template?.get(key)?.clone())));
     let container = |pointer: &str| template?.pointer(&format!("/containers/0/{pointer}"));
-    // GPUs count whoever makes them.
-    let limits = container("resources/limits").and_then(Value::as_object);
-    let gpus = limits.into_iter().flatten().filter_map(|(name, amount)| {
-        let amount = amount.as_i64().or_else(|| amount.as_str()?.parse().ok());
-        amount.filter(|_| name.ends_with("/gpu"))
-    });
-    // The monitor keeps the share that it begins with, up to Ray 2.60.
-    // (`threshold_memory_monitor.cc`, `ray_config_def.h`)
-    let env = container("env").and_then(Value::as_array);
-    let variable = |name: &str| -> Option<f64> {
-        let entry = env?.iter().find(|entry| entry["name"] == name)?;
-        entry["value"].as_str()?.trim().parse().ok()
-    };
-    let is_monitored = variable(MEMORY_MONITOR) != Some(0.0);
-    let share = variable("RAY_memory_usage_threshold").unwrap_or(0.95);
+    let gpus = gpus(container("resources/limits").and_then(Value::as_object));
+    let monitor = monitor(container("env").and_then(Value::as_array));
     Ok(SimulatedGroup {
         name: group.name.clone(),
         replicas: if is_head { 1 } else { replicas },
@@ -127,11 +114,32 @@ fn read(group: &GroupSpec, object: &Value) -> Result<SimulatedGroup, String> {
         is_suspended: group.suspended,
         pod,
         placement: Rc::new(placement.collect()),
-        gpus: gpus.sum(),
-        monitor: is_monitored.then_some(share),
+        gpus,
+        monitor,
         resources: resources.clone(),
         labels: group.labels.clone(),
     })
+}
+
+/// The GPUs of a container by its limits, whoever makes them.
+fn gpus(limits: Option<&Fields>) -> i64 {
+    let gpus = limits.into_iter().flatten().filter_map(|(name, amount)| {
+        let amount = amount.as_i64().or_else(|| amount.as_str()?.parse().ok());
+        amount.filter(|_| name.ends_with("/gpu"))
+    });
+    gpus.sum()
+}
+
+/// The share of a pod's initial memory at which its memory monitor kills, by the environment of its container; `None`
+/// where that is off. The monitor keeps the share that it begins with, up to Ray 2.60.
+/// (`threshold_memory_monitor.cc`, `ray_config_def.h`)
+fn monitor(env: Option<&Vec<Value>>) -> Option<f64> {
+    let variable = |name: &str| -> Option<f64> {
+        let entry = env?.iter().find(|entry| entry["name"] == name)?;
+        entry["value"].as_str()?.trim().parse().ok()
+    };
+    let is_monitored = variable(MEMORY_MONITOR) != Some(0.0);
+    is_monitored.then(|| variable("RAY_memory_usage_threshold").unwrap_or(0.95))
 }
 
 /// The replicas that KubeRay makes.

@@ -170,14 +170,12 @@ impl World {
             name: container.name.clone(),
             ..ContainerStatus::default()
         });
-        let is_gated = !spec.scheduling_gates.is_empty();
+        let gated = (!spec.scheduling_gates.is_empty()).then(|| unscheduled("SchedulingGated"));
         let status = PodStatus {
             phase: Some("Pending".to_owned()),
             container_statuses: statuses.collect(),
             // (`pkg/registry/core/pod/strategy.go`)
-            conditions: (is_gated.then(|| unscheduled("SchedulingGated")))
-                .into_iter()
-                .collect(),
+            conditions: gated.into_iter().collect(),
             ..PodStatus::default()
         };
         let metadata = PodMetadata {

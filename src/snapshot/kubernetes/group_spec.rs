@@ -103,18 +103,9 @@ pub(super) fn idle_timeout(fields: Option<&Fields>) -> Option<Value> {
 impl GroupSpec {
     pub(super) fn of(cluster: &Cluster<'_>, group: &Group<'_>, ippr: &Ippr) -> Self {
         let labels = object_at(group.spec, "labels");
-        let bad_label = labels.into_iter().flatten().find(|(key, value)| {
-            !label::is_key(key) || !value.as_str().is_some_and(label::is_value)
-        });
         let strategy = object_at(group.spec, "scaleStrategy");
-        let to_delete: Option<Vec<Option<String>>> = strategy
-            .map(|strategy| list_at(strategy, "workersToDelete").iter())
-            .map(|pods| pods.map(|pod| pod.as_str().map(str::to_owned)).collect());
-        let gates = strategy.map_or(&[][..], |strategy| list_at(strategy, "scaleGate"));
-        let gates = gates.iter().take(SCALE_GATES);
-        let gates = gates.filter_map(|gate| text_at(gate.as_object()?, "name"));
-        let selector = group.pod_spec;
-        let selector = selector.and_then(|spec| object_at(spec, "nodeSelector"));
+        let to_delete = to_delete(strategy);
+        let selector = (group.pod_spec).and_then(|spec| object_at(spec, "nodeSelector"));
         let pod = pod(group);
         let container = group.ray_container;
         let resources = NodeResources::of(group);
@@ -143,7 +134,7 @@ impl GroupSpec {
             suspended: is_true(group.spec, "suspend"),
             idle_timeout: idle_timeout(Some(group.spec)),
             labels: texts(labels),
-            bad_label: bad_label.map(|(key, _)| key.clone()),
+            bad_label: bad_label(labels),
             node_selector: sorted(texts(selector)),
             devices: container.map(devices).unwrap_or_default(),
             resources: resources.as_ref().map(amounts).map_err(Clone::clone),
@@ -165,7 +156,7 @@ impl GroupSpec {
                 .is_none_or(|every_ms| every_ms.trim() != "0"),
             listed: to_delete.iter().flatten().flatten().cloned().collect(),
             to_delete,
-            scale_gates: gates.map(str::to_owned).collect(),
+            scale_gates: scale_gates(strategy),
         };
         spec.derive(ippr);
         spec
@@ -219,6 +210,28 @@ impl GroupSpec {
         let replicas = replicas.max(0).unsigned_abs();
         replicas.saturating_mul(self.hosts).min(MOST_NODES)
     }
+}
+
+/// The key of the first label that Kubernetes would not take.
+fn bad_label(labels: Option<&Fields>) -> Option<String> {
+    let mut labels = labels.into_iter().flatten();
+    let (key, _) = labels
+        .find(|(key, value)| !label::is_key(key) || !value.as_str().is_some_and(label::is_value))?;
+    Some(key.clone())
+}
+
+/// The pods that KubeRay is asked to delete; one that is no text is `None`.
+fn to_delete(strategy: Option<&Fields>) -> Option<Vec<Option<String>>> {
+    let pods = list_at(strategy?, "workersToDelete").iter();
+    Some(pods.map(|pod| pod.as_str().map(str::to_owned)).collect())
+}
+
+/// The names of the gates that keep the group from growing.
+fn scale_gates(strategy: Option<&Fields>) -> Vec<String> {
+    let gates = strategy.map_or(&[][..], |strategy| list_at(strategy, "scaleGate"));
+    let gates = gates.iter().take(SCALE_GATES);
+    let gates = gates.filter_map(|gate| text_at(gate.as_object()?, "name"));
+    gates.map(str::to_owned).collect()
 }
 
 /// A pod of the group, as its template has it.

@@ -7,8 +7,7 @@ use std::collections::BTreeMap;
 
 use crate::hash::HashSet;
 use crate::plan::decided::Decided;
-use crate::plan::nodes::life::Stage;
-use crate::plan::nodes::node::PlannedNode;
+use crate::plan::nodes::node::{PlannedNode, Stage};
 use crate::plan::packing::state::DecisionState;
 use crate::plan::slices::blocked::evidence::Evidence;
 use crate::snapshot::history::{EarlyEnds, History};

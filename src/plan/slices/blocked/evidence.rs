@@ -10,15 +10,14 @@ use crate::plan::growth::pod_size;
 use crate::plan::growth::size::ContainerAmounts;
 use crate::plan::list::{ByGroup, GroupIndex};
 use crate::plan::nodes::group::ClusterConfig;
-use crate::plan::nodes::life::Stage;
+use crate::plan::nodes::node::Stage;
 use crate::plan::nodes::rows::NodeRow;
 use crate::plan::outcome::cause::RemovalCause;
 use crate::plan::situation::Situation;
 use crate::plan::slices::blocked::outlook::{Outlook, is_said_to_come, outlook};
-use crate::plan::slices::blocked::reason::{BlockReason, StartStage};
+use crate::plan::slices::blocked::reason::{BlockReason, PodTrouble, StartStage};
 use crate::plan::slices::objects::hanging::hangs;
 use crate::snapshot::Snapshot;
-use crate::snapshot::gcs::LiveNodes;
 use crate::snapshot::group_spec::GroupSpec;
 use crate::snapshot::pod::{Pod, PodRole};
 use crate::snapshot::pod_condition::PodCondition;
@@ -90,42 +89,36 @@ impl<'a> Evidence<'a> {
         config: &ClusterConfig,
     ) -> Self {
         let mut evidence = Self::none(config);
-        let (snapshot, own_pods, live) = (situation.snapshot, situation.own_pods, situation.live);
-        let (settings, now) = (situation.settings, situation.now);
-        let (unschedulable_s, progress_deadline_s) =
-            (settings.unschedulable_s, settings.progress_deadline_s);
+        let (snapshot, own_pods) = (situation.snapshot, situation.own_pods);
+        let now = situation.now;
         evidence.groups = config.groups.map(|group| {
             let gate = group.scale_gates.first().filter(|_| !group.is_head())?;
             Some(BlockReason::ScaleGate(gate.clone()))
         });
-        let times = (unschedulable_s, progress_deadline_s, now);
-        evidence.read_starts((own_pods, live), config, times);
+        evidence.read_starts(situation, config);
         evidence.early_ends = early_ends(snapshot, own_pods);
         for pod in evidence.early_ends.clone() {
             let remembered = snapshot.history.early_ends.get(pod.group);
             if remembered
                 .is_some_and(|ends| ends.counts(now) && ends.pods.iter().any(|one| one != pod.name))
             {
-                let name = pod.name.to_owned();
-                evidence.add(pod, config, BlockReason::EndsAtStart { pod: name });
+                evidence.add(pod, config, PodTrouble::EndsAtStart);
             }
         }
         // KubeRay expects a listed pod to go, without end, before it makes others.
         // (`scale_expectations.go`.)
         let is_stuck = |pod: &&Pod<'_>| hangs(pod, now) && config.is_listed(pod.group, pod.name);
         for pod in own_pods.iter().filter(is_stuck) {
-            let name = pod.name.to_owned();
-            evidence.add(pod, config, BlockReason::Terminating { pod: name });
+            evidence.add(pod, config, PodTrouble::Terminating);
         }
         let is_late = |row: &&NodeRow<'_>| {
             let waited = now - row.since.unwrap_or(now);
             let is_asked_for = row.pod.is_none() && row.stage == Stage::Requested;
-            is_asked_for && waited >= progress_deadline_s
+            is_asked_for && waited >= situation.settings.progress_deadline_s
         };
         for row in rows.iter().filter(is_late) {
-            let group = config.number(row.group);
-            if let Some(group) = group.and_then(|group| evidence.groups.get_mut(group)) {
-                group.get_or_insert(BlockReason::NotCreated);
+            if let Some(group) = config.number(row.group) {
+                evidence.groups[group].get_or_insert(BlockReason::NotCreated);
             }
         }
         if snapshot.ray_cluster.fails_to_create
@@ -140,54 +133,55 @@ impl<'a> Evidence<'a> {
     }
 
     /// Reads the pods that start: why they do not, or whether they have not become Ray nodes in time.
-    fn read_starts(
-        &mut self,
-        (own_pods, live): (&'a [Pod<'a>], &LiveNodes<'_>),
-        config: &ClusterConfig,
-        (unschedulable_s, progress_deadline_s, now): (f64, f64, f64),
-    ) {
+    fn read_starts(&mut self, situation: &Situation<'a>, config: &ClusterConfig) {
+        let (settings, now) = (situation.settings, situation.now);
         let is_starting = |pod: &&Pod<'_>| {
             pod.role == PodRole::Worker
                 && !pod.deleting
                 && !pod.ended
-                && !live.contains_key(pod.name)
+                && !situation.live.contains_key(pod.name)
                 && !config.is_listed(pod.group, pod.name)
         };
-        let starting: Vec<&Pod<'_>> = own_pods.iter().filter(is_starting).collect();
+        let starting: Vec<&Pod<'_>> = situation.own_pods.iter().filter(is_starting).collect();
         self.awaited = awaited(&starting, now);
         let mut late = Vec::new();
         for pod in starting {
             let is_awaited = self.awaited.contains(pod.name);
-            let unschedulable_s = (!is_awaited).then_some(unschedulable_s);
-            let Some(reason) = of_pod(pod, unschedulable_s, now) else {
-                let stage = overdue(pod, progress_deadline_s, now);
+            let unschedulable_s = (!is_awaited).then_some(settings.unschedulable_s);
+            let Some(trouble) = of_pod(pod, unschedulable_s, now) else {
+                let stage = overdue(pod, settings.progress_deadline_s, now);
                 late.extend(stage.map(|stage| (pod, stage)));
                 continue;
             };
-            let larger_than_template = || {
-                let group = config.number(pod.group)?;
-                let base = config.groups.get(group)?.base?;
-                let container = ContainerAmounts::of(pod);
-                let has = pod_size::size(container.requests, container.limits).ok()?;
-                base.is_below(has).then_some(group)
-            };
             // Smaller pods may find room where larger ones do not.
-            if matches!(
-                reason,
-                BlockReason::Unschedulable { .. } | BlockReason::NoNodeComes { .. }
-            ) && let Some(group) = larger_than_template()
-            {
-                self.given_up.insert(pod.name, RemovalCause::MadeTooLarge);
-                self.has_too_large[group] = true;
-            } else {
-                self.add(pod, config, reason);
+            let finds_none = matches!(
+                trouble,
+                PodTrouble::Unschedulable | PodTrouble::NoNodeComes(..)
+            );
+            let too_large = finds_none.then(|| larger_than_template(pod, config));
+            match too_large.flatten() {
+                Some(group) => {
+                    self.given_up.insert(pod.name, RemovalCause::MadeTooLarge);
+                    self.has_too_large[group] = true;
+                }
+                None => self.add(pod, config, trouble),
             }
         }
-        if late.is_empty() {
-            return;
+        if !late.is_empty() {
+            self.add_late(situation, config, late);
         }
+    }
+
+    /// Adds pods that have not become Ray nodes in time, each at its stage.
+    fn add_late(
+        &mut self,
+        situation: &Situation<'a>,
+        config: &ClusterConfig,
+        late: Vec<(&'a Pod<'a>, StartStage)>,
+    ) {
         let mut youngest: HashMap<&str, f64> = HashMap::default();
-        for pod in own_pods.iter().filter(|pod| live.contains_key(pod.name)) {
+        let runs = |pod: &&Pod<'_>| situation.live.contains_key(pod.name);
+        for pod in situation.own_pods.iter().filter(runs) {
             let created = youngest.entry(pod.group).or_default();
             *created = created.max(pod.created().unwrap_or_default());
         }
@@ -195,22 +189,21 @@ impl<'a> Evidence<'a> {
             if stage == StartStage::Raylet {
                 self.given_up.insert(pod.name, RemovalCause::NeverJoined);
             }
-            let reason = BlockReason::NotInTime {
-                pod: pod.name.to_owned(),
-                stage,
-            };
+            let trouble = PodTrouble::NotInTime(stage);
             if youngest.get(pod.group).copied() > pod.created() {
+                let reason = reason(pod, trouble);
                 self.lone.insert(pod.name, (pod.group, reason));
             } else {
-                self.add(pod, config, reason);
+                self.add(pod, config, trouble);
             }
         }
     }
 
     /// Adds a pod that does not start.
-    fn add(&mut self, pod: &Pod<'a>, config: &ClusterConfig, reason: BlockReason) {
-        let group = config.number(pod.group);
-        if let Some(group) = group.and_then(|group| self.groups.get_mut(group)) {
+    fn add(&mut self, pod: &Pod<'a>, config: &ClusterConfig, trouble: PodTrouble) {
+        let reason = reason(pod, trouble);
+        if let Some(group) = config.number(pod.group) {
+            let group = &mut self.groups[group];
             // The first pod by name stands for all, so that the same is said in every round.
             let is_first = |other: &BlockReason| other.pod().is_some_and(|other| pod.name < other);
             if group.as_ref().is_none_or(is_first) {
@@ -219,6 +212,21 @@ impl<'a> Evidence<'a> {
         }
         self.pods.insert(pod.name, reason);
     }
+}
+
+/// The reason that a pod shows which does not start.
+fn reason(pod: &Pod<'_>, trouble: PodTrouble) -> BlockReason {
+    let pod = pod.name.to_owned();
+    BlockReason::Pod { pod, trouble }
+}
+
+/// The group of a pod that is larger than its template.
+fn larger_than_template(pod: &Pod<'_>, config: &ClusterConfig) -> Option<GroupIndex> {
+    let group = config.number(pod.group)?;
+    let base = config.groups[group].base?;
+    let container = ContainerAmounts::of(pod);
+    let has = pod_size::size(container.requests, container.limits).ok()?;
+    base.is_below(has).then_some(group)
 }
 
 /// The worker pods that can be seen to have ended before Ray ran in them.
@@ -254,19 +262,16 @@ fn refused<'c>(
     config: &'c ClusterConfig,
     own_pods: &[Pod<'_>],
 ) -> Option<(GroupIndex, &'c GroupSpec)> {
-    let mut counts: HashMap<&str, u64> = HashMap::default();
-    for pod in own_pods.iter().filter(|pod| pod.role == PodRole::Worker) {
-        *counts.entry(pod.group).or_default() += 1;
-    }
+    let workers = own_pods.iter().filter(|pod| pod.role == PodRole::Worker);
+    let counts = config.count(workers);
     // KubeRay makes the pods of one group after the other, and stops at the first that is refused.
     // (KubeRay, `raycluster_controller.go`, `reconcilePods`.)
-    config.groups.enumerate().find(|(_, group)| {
+    config.groups.enumerate().find(|(number, group)| {
         let replicas = group
             .replicas
             .unwrap_or(0)
             .max(group.min_replicas.unwrap_or(0));
-        let count = counts.get(group.name.as_str()).copied().unwrap_or(0);
-        !group.is_head() && !group.suspended && count < group.nodes(replicas)
+        !group.is_head() && !group.suspended && counts[*number] < group.nodes(replicas)
     })
 }
 
@@ -291,28 +296,23 @@ fn awaited<'a>(starting: &[&'a Pod<'a>], now: f64) -> HashSet<&'a str> {
     awaited.map(|(pod, _)| pod.name).collect()
 }
 
-/// The reason why a pod does not start. One that no Kubernetes node has room for counts after
+/// The trouble of a pod that does not start. One that no Kubernetes node has room for counts after
 /// `unschedulable_s` seconds, in which a node autoscaler may make one, and at once if none can
 /// come; without that number, one is on its way.
-fn of_pod(pod: &Pod<'_>, unschedulable_s: Option<f64>, now: f64) -> Option<BlockReason> {
+fn of_pod(pod: &Pod<'_>, unschedulable_s: Option<f64>, now: f64) -> Option<PodTrouble> {
     let age = pod.created().map_or(0.0, |created| now - created);
-    let name = pod.name.to_owned();
     if let Some(gate) = pod.object.spec.scheduling_gates.first() {
-        let gate = gate.name.clone();
-        return (age >= GATED_S).then_some(BlockReason::SchedulingGate { pod: name, gate });
+        return (age >= GATED_S).then(|| PodTrouble::Gated(gate.name.clone()));
     }
     if pod.node.is_none() {
         let unschedulable_s = unschedulable_s.filter(|_| pod.is_unschedulable())?;
         return match outlook(pod, now) {
             Outlook::Coming => None,
-            Outlook::NoNode(prospect) => Some(BlockReason::NoNodeComes {
-                pod: name,
-                by: prospect.by,
-                message: prospect.message.clone(),
-            }),
-            Outlook::Unsaid => {
-                (age >= unschedulable_s).then_some(BlockReason::Unschedulable { pod: name })
-            }
+            Outlook::NoNode(prospect) => Some(PodTrouble::NoNodeComes(
+                prospect.by,
+                prospect.message.clone(),
+            )),
+            Outlook::Unsaid => (age >= unschedulable_s).then_some(PodTrouble::Unschedulable),
         };
     }
     // The others wait until all init containers have ended, so one of these that fails is the
@@ -322,11 +322,10 @@ fn of_pod(pod: &Pod<'_>, unschedulable_s: Option<f64>, now: f64) -> Option<Block
     let mut statuses = statuses.chain(&status.container_statuses);
     statuses.find_map(|container| {
         let reason = container.state.waiting.as_ref()?.reason.as_deref()?;
-        let pod = name.clone();
         match reason {
-            "CrashLoopBackOff" => Some(BlockReason::Crashes { pod }),
-            reason if NO_IMAGE.contains(&reason) => Some(BlockReason::NoImage { pod }),
-            reason if NOT_MADE.contains(&reason) => Some(BlockReason::NoContainer { pod }),
+            "CrashLoopBackOff" => Some(PodTrouble::Crashes),
+            reason if NO_IMAGE.contains(&reason) => Some(PodTrouble::NoImage),
+            reason if NOT_MADE.contains(&reason) => Some(PodTrouble::NoContainer),
             _ => None,
         }
     })

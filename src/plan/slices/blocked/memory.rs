@@ -9,8 +9,9 @@ use std::collections::BTreeMap;
 
 use crate::hash::HashSet;
 use crate::plan::decided::Decided;
-use crate::plan::nodes::life::Stage;
-use crate::plan::nodes::node::{PlannedNode, StartProspect};
+use crate::plan::list::NodeIndex;
+use crate::plan::nodes::node::{PlannedNode, Stage};
+use crate::plan::nodes::tables::StartProspect;
 use crate::plan::outcome::problem::{Problem, ProblemEffect, ProblemPlace};
 use crate::plan::packing::state::DecisionState;
 use crate::plan::slices::blocked::early_ends::{is_made_since, started};
@@ -69,6 +70,7 @@ pub(crate) fn mark(
 
 /// Marks the pending nodes of blocked groups that would not start, and those that have not started in time.
 fn mark_pending(state: &mut DecisionState, evidence: &Evidence<'_>, own_pods: &[Pod<'_>]) {
+    let prospects = &mut state.tables.starts;
     let blocked = state.groups.map(|group| group.block.is_some());
     let ends = state.groups.map(|group| {
         let cause = group.block.as_ref().and_then(BlockReason::cause);
@@ -78,14 +80,14 @@ fn mark_pending(state: &mut DecisionState, evidence: &Evidence<'_>, own_pods: &[
     let expected: HashSet<&str> = (own_pods.iter().filter(expected))
         .map(|pod| pod.name)
         .collect();
-    let pending = |node: &&mut PlannedNode| {
+    let pending = |(_, node): &(NodeIndex, &PlannedNode)| {
         let is_pending = matches!(
             node.stage(),
             Stage::Queued | Stage::Requested | Stage::Allocated
         );
         is_pending && !node.head
     };
-    for node in state.nodes.iter_mut().filter(pending) {
+    for (number, node) in state.nodes.enumerate().filter(pending) {
         let (pod, group) = (node.pod(), node.group());
         let is_lone = pod.is_some_and(|pod| evidence.lone.contains_key(pod));
         // A pod that was scheduled, or whose Kubernetes node is on its way, and that reports no
@@ -97,10 +99,11 @@ fn mark_pending(state: &mut DecisionState, evidence: &Evidence<'_>, own_pods: &[
         });
         let is_of_blocked = group.is_some_and(|group| blocked.holds(group));
         let reason = pod.and_then(|pod| evidence.pods.get(pod));
-        if is_lone || is_of_blocked && matches!(reason, Some(BlockReason::NotInTime { .. })) {
-            node.start = StartProspect::Overdue;
+        let cause = reason.and_then(BlockReason::cause);
+        if is_lone || is_of_blocked && cause == Some(BlockCause::NotInTime) {
+            prospects.insert(number, StartProspect::Overdue);
         } else if is_of_blocked && !starts {
-            node.start = StartProspect::Blocked;
+            prospects.insert(number, StartProspect::Blocked);
         }
     }
 }
@@ -194,6 +197,7 @@ pub(crate) fn update(
 mod tests {
     use serde_json::{Value, json};
 
+    use crate::plan::slices::blocked::reason::PodTrouble;
     use crate::plan::{BlockReason, Plan, PlanSettings, ProblemReason, Strategy, decide};
     use crate::snapshot::Snapshot;
 
@@ -453,7 +457,13 @@ mod tests {
         );
         assert_eq!(launches(&second), [0, 1]);
         let pod = "b".to_owned();
-        assert_eq!(blocks(&second), [&BlockReason::EndsAtStart { pod }]);
+        assert_eq!(
+            blocks(&second),
+            [&BlockReason::Pod {
+                pod,
+                trouble: PodTrouble::EndsAtStart
+            }]
+        );
         // The third one is no hope, and is not asked for any more once nothing needs it.
         assert_eq!(blocks(&third).len(), 1);
         assert!(matches!(

@@ -10,70 +10,13 @@ pub enum BlockReason {
     /// A controller says so in the group's `scaleStrategy.scaleGate`, with the name of the gate.
     #[error("its scaleGate {0:?} says that it cannot grow now")]
     ScaleGate(String),
-    /// A pod has a scheduling gate.
-    #[error("pod {pod} waits for its scheduling gate {gate:?} to be removed")]
-    SchedulingGate {
+    /// A pod does not start.
+    #[error("{}", trouble.describe(pod))]
+    Pod {
         /// The name of the pod.
         pod: String,
-        /// The name of the gate.
-        gate: String,
-    },
-    /// No Kubernetes node has room for a pod.
-    #[error("no Kubernetes node takes pod {pod}")]
-    Unschedulable {
-        /// The name of the pod.
-        pod: String,
-    },
-    /// A node autoscaler says that it can make no Kubernetes node for a pod.
-    #[error("no Kubernetes node takes pod {pod}, and {} says that none comes{}", by.name(), in_words(message))]
-    NoNodeComes {
-        /// The name of the pod.
-        pod: String,
-        /// The node autoscaler that says so.
-        by: NodeAutoscaler,
-        /// Its own words.
-        message: String,
-    },
-    /// An image of a pod cannot be pulled.
-    #[error("an image of pod {pod} cannot be pulled")]
-    NoImage {
-        /// The name of the pod.
-        pod: String,
-    },
-    /// A container of a pod cannot be made.
-    #[error("a container of pod {pod} cannot be made")]
-    NoContainer {
-        /// The name of the pod.
-        pod: String,
-    },
-    /// A container of a pod ends again and again.
-    #[error("a container of pod {pod} ends again and again")]
-    Crashes {
-        /// The name of the pod.
-        pod: String,
-    },
-    /// Pods end before Ray runs in them, and KubeRay makes others.
-    #[error("pod {pod} ended before Ray ran in it, as the one before it did")]
-    EndsAtStart {
-        /// The name of the pod.
-        pod: String,
-    },
-    /// A pod that has a Kubernetes node has not become a Ray node in time.
-    #[error("pod {pod} has not become a Ray node in time: {stage}")]
-    NotInTime {
-        /// The name of the pod.
-        pod: String,
-        /// The stage that it has reached.
-        stage: StartStage,
-    },
-    /// A pod that KubeRay was asked to delete is still there, and KubeRay leaves the group alone until it is gone.
-    #[error(
-        "KubeRay makes no pods of it while pod {pod} hangs in termination; if its Kubernetes node is lost, \
-         delete it, or the pod with `kubectl delete pod --force`"
-    )]
-    Terminating {
-        /// The name of the pod.
-        pod: String,
+        /// The trouble that it has.
+        trouble: PodTrouble,
     },
     /// KubeRay is refused to make its pods, for example by a quota, or has made none in time. The condition that says so is
     /// gone once the launches are taken back; KubeRay's Event stays for an hour.
@@ -91,6 +34,59 @@ pub enum BlockReason {
         /// The time.
         until: i64,
     },
+}
+
+/// The trouble of a pod that does not start.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum PodTrouble {
+    /// It has a scheduling gate, by its name.
+    Gated(String),
+    /// No Kubernetes node has room for it.
+    Unschedulable,
+    /// A node autoscaler says, in its own words, that it can make no Kubernetes node for it.
+    NoNodeComes(NodeAutoscaler, String),
+    /// An image of it cannot be pulled.
+    NoImage,
+    /// A container of it cannot be made.
+    NoContainer,
+    /// A container of it ends again and again.
+    Crashes,
+    /// It ended before Ray ran in it, and KubeRay makes others that do the same.
+    EndsAtStart,
+    /// It has a Kubernetes node and has not become a Ray node in time.
+    NotInTime(StartStage),
+    /// KubeRay was asked to delete it, and leaves the group alone until it is gone.
+    Terminating,
+}
+
+impl PodTrouble {
+    /// The trouble of a named pod, in words.
+    fn describe(&self, pod: &str) -> String {
+        match self {
+            Self::Gated(gate) => {
+                format!("pod {pod} waits for its scheduling gate {gate:?} to be removed")
+            }
+            Self::Unschedulable => format!("no Kubernetes node takes pod {pod}"),
+            Self::NoNodeComes(by, message) => format!(
+                "no Kubernetes node takes pod {pod}, and {} says that none comes{}",
+                by.name(),
+                in_words(message)
+            ),
+            Self::NoImage => format!("an image of pod {pod} cannot be pulled"),
+            Self::NoContainer => format!("a container of pod {pod} cannot be made"),
+            Self::Crashes => format!("a container of pod {pod} ends again and again"),
+            Self::EndsAtStart => {
+                format!("pod {pod} ended before Ray ran in it, as the one before it did")
+            }
+            Self::NotInTime(stage) => {
+                format!("pod {pod} has not become a Ray node in time: {stage}")
+            }
+            Self::Terminating => format!(
+                "KubeRay makes no pods of it while pod {pod} hangs in termination; if its Kubernetes node is \
+                 lost, delete it, or the pod with `kubectl delete pod --force`"
+            ),
+        }
+    }
 }
 
 /// The stage of a pod with a Kubernetes node on its way to a Ray node.
@@ -121,25 +117,16 @@ impl BlockReason {
         // Nobody wants to be told again because another pod of the group shows the same trouble.
         let mut reason = self.clone();
         match &mut reason {
-            Self::SchedulingGate { pod, gate: text }
-            | Self::NoNodeComes {
-                pod, message: text, ..
-            }
-            | Self::NotInTime {
-                pod,
-                stage: StartStage::InitContainer(text),
-            } => {
+            Self::ScaleGate(gate) => gate.clear(),
+            Self::Pod { pod, trouble } => {
                 pod.clear();
-                text.clear();
+                if let PodTrouble::Gated(text)
+                | PodTrouble::NoNodeComes(_, text)
+                | PodTrouble::NotInTime(StartStage::InitContainer(text)) = trouble
+                {
+                    text.clear();
+                }
             }
-            Self::ScaleGate(text)
-            | Self::Unschedulable { pod: text }
-            | Self::NoImage { pod: text }
-            | Self::NoContainer { pod: text }
-            | Self::Crashes { pod: text }
-            | Self::EndsAtStart { pod: text }
-            | Self::Terminating { pod: text }
-            | Self::NotInTime { pod: text, .. } => text.clear(),
             Self::NotCreated => {}
             Self::Lately { until, .. } => *until = 0,
         }
@@ -150,16 +137,19 @@ impl BlockReason {
     pub fn cause(&self) -> Option<BlockCause> {
         match self {
             Self::ScaleGate(_) => None,
-            Self::SchedulingGate { .. } => Some(BlockCause::Gated),
-            Self::Unschedulable { .. } | Self::NoNodeComes { .. } => {
-                Some(BlockCause::Unschedulable)
-            }
-            Self::NoImage { .. } => Some(BlockCause::NoImage),
-            Self::NoContainer { .. } => Some(BlockCause::NoContainer),
-            Self::Crashes { .. } => Some(BlockCause::Crashes),
-            Self::EndsAtStart { .. } => Some(BlockCause::EndsAtStart),
-            Self::NotInTime { .. } => Some(BlockCause::NotInTime),
-            Self::Terminating { .. } | Self::NotCreated => Some(BlockCause::NotCreated),
+            Self::Pod { trouble, .. } => Some(match trouble {
+                PodTrouble::Gated(_) => BlockCause::Gated,
+                PodTrouble::Unschedulable | PodTrouble::NoNodeComes(..) => {
+                    BlockCause::Unschedulable
+                }
+                PodTrouble::NoImage => BlockCause::NoImage,
+                PodTrouble::NoContainer => BlockCause::NoContainer,
+                PodTrouble::Crashes => BlockCause::Crashes,
+                PodTrouble::EndsAtStart => BlockCause::EndsAtStart,
+                PodTrouble::NotInTime(_) => BlockCause::NotInTime,
+                PodTrouble::Terminating => BlockCause::NotCreated,
+            }),
+            Self::NotCreated => Some(BlockCause::NotCreated),
             Self::Lately { cause, .. } => *cause,
         }
     }
@@ -167,15 +157,7 @@ impl BlockReason {
     /// The pod that shows it, if one does.
     pub fn pod(&self) -> Option<&str> {
         match self {
-            Self::SchedulingGate { pod, .. }
-            | Self::Unschedulable { pod }
-            | Self::NoNodeComes { pod, .. }
-            | Self::NoImage { pod }
-            | Self::NoContainer { pod }
-            | Self::Crashes { pod }
-            | Self::EndsAtStart { pod }
-            | Self::NotInTime { pod, .. }
-            | Self::Terminating { pod } => Some(pod),
+            Self::Pod { pod, .. } => Some(pod),
             Self::ScaleGate(_) | Self::NotCreated | Self::Lately { .. } => None,
         }
     }

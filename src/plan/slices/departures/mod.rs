@@ -118,8 +118,7 @@ pub(crate) fn is_evicted(
     config: &ClusterConfig,
     pod: &Pod<'_>,
 ) -> bool {
-    let group = config.number(pod.group);
-    let group = group.and_then(|number| config.groups.get(number));
+    let group = config.group(pod.group);
     pod.role == PodRole::Worker
         && pod.deleting
         && !pod.ended
@@ -134,8 +133,7 @@ fn add_other_hosts(
     by_pod: &mut BTreeMap<String, Departure>,
 ) {
     let is_slice = |pod: &&Pod<'_>| {
-        let group = config.number(pod.group);
-        let group = group.and_then(|number| config.groups.get(number));
+        let group = config.group(pod.group);
         group.is_some_and(|group| group.hosts > 1) && pod.role == PodRole::Worker && !pod.ended
     };
     let hosts = || own_pods.iter().filter(is_slice);

@@ -3,12 +3,11 @@
 use crate::hash::HashMap;
 use crate::plan::decided::Decided;
 use crate::plan::demand::requests::DemandOrigin;
-use crate::plan::list::{ByGroup, DemandIndex, GroupIndex, List};
-use crate::plan::nodes::life::Stage;
-use crate::plan::nodes::node::PlannedNode;
+use crate::plan::list::{ByGroup, DemandIndex, GroupIndex, List, NodeIndex};
+use crate::plan::nodes::node::{PlannedNode, Stage};
 use crate::plan::packing::state::DecisionState;
 use crate::snapshot::history::JumpMemory;
-use crate::snapshot::pod::PodRole;
+use crate::snapshot::pod::{Pod, PodRole};
 
 /// Seconds for which pods keep their scheduling gates before they count as not admitted. Kueue
 /// admits within a second what fits, and may have to end other pods before.
@@ -49,42 +48,32 @@ pub(super) struct Jump<'d> {
     concerned: ByGroup<bool>,
 }
 
+/// A node with its number.
+type NumberedNode<'d> = (NodeIndex, &'d PlannedNode);
+
 impl<'d> Jump<'d> {
     /// `None` if nothing of a jump is there or remembered.
     pub(super) fn of(decided: &'d Decided<'_>, memory: Option<&JumpMemory>) -> Option<Self> {
         let (state, now) = (&decided.state, decided.situation.now);
+        let held_s = gated_s(decided);
         // Most clusters have no such pods.
-        if memory.is_none() && !state.in_order().any(|node| node.gated_s.is_some()) {
+        if memory.is_none() && held_s.is_empty() {
             return None;
         }
-        // By group, when the newest pod without scheduling gates was made, in seconds since 1970.
-        let mut newest: HashMap<&str, f64> = HashMap::default();
-        for pod in decided.situation.own_pods {
-            if pod.role == PodRole::Worker && !pod.deleting && !pod.is_gated() {
-                let newest = newest.entry(pod.group).or_insert(f64::MIN);
-                *newest = newest.max(pod.created().unwrap_or(f64::MIN));
-            }
-        }
-        // If younger pods of its group were admitted, its gate is not about what is asked for.
-        let is_gated = |node: &PlannedNode| {
-            let (group, pod) = (state.group_name(node), node.pod().unwrap_or_default());
-            let newest = node.group().and_then(|_| newest.get(group)).copied();
-            let is_passed_over =
-                |gated: f64| newest.is_some_and(|newest| newest > now - gated + ROUNDED_S);
-            let is_gated = node.gated_s.is_some_and(|gated| !is_passed_over(gated));
-            is_gated && node.stays() && !decided.config.is_listed(group, pod)
-        };
+        let gated_s = |node: &PlannedNode| held_s.get(node.pod()?).copied();
+        let gated = not_admitted(decided, &held_s);
         let is_of_gang = of_gangs(decided);
-        let gated: Vec<&PlannedNode> = state.in_order().filter(|node| is_gated(node)).collect();
         let turn = |group: GroupIndex| memory?.groups.get(state.name(group));
-        let mut concerned = state.count(is_gated);
-        for (number, _) in state.groups.enumerate() {
-            concerned[number] += u64::from(turn(number).is_some());
+        let groups = state.groups.enumerate();
+        let mut concerned: ByGroup<bool> =
+            groups.map(|(number, _)| turn(number).is_some()).collect();
+        for group in gated.iter().filter_map(|(_, node)| node.group()) {
+            concerned[group] = true;
         }
-        let concerned = concerned.map(|count| *count > 0);
-        let gated_s = gated.iter().filter_map(|node| node.gated_s);
-        let youngest = gated_s.reduce(f64::min);
+        let youngest = gated.iter().filter_map(|(_, node)| gated_s(node));
         let lasts = |seconds: f64| seconds >= PATIENCE_S;
+        let is_refused = youngest.reduce(f64::min).is_some_and(lasts)
+            && memory.is_none_or(|memory| lasts(now - memory.at));
         let replicas = |nodes: &ByGroup<u64>| -> ByGroup<u64> {
             let of = |(number, count): (GroupIndex, &u64)| {
                 let counts = concerned.holds(number);
@@ -93,37 +82,34 @@ impl<'d> Jump<'d> {
             nodes.enumerate().map(of).collect()
         };
         let admitted = state.count(|node| {
-            node.pod().is_some() && node.stays() && node.gated_s.is_none() && !node.head
+            node.pod().is_some() && node.stays() && gated_s(node).is_none() && !node.head
         });
         let requested = state
             .count(|node| node.stage() == Stage::Requested && node.stays() && !is_of_gang(node));
-        let mut jump = Self {
-            is_gated: !gated.is_empty(),
-            is_refused: youngest.is_some_and(lasts)
-                && memory.is_none_or(|memory| lasts(now - memory.at)),
-            admitted: sum(&replicas(&admitted)),
-            pending: replicas(&requested),
-            is_less: (state.in_order()).any(|node| node.gated_s.is_some() && node.is_deleted()),
-            needed: state.count(|node| node.is_to_launch() && !is_of_gang(node)),
-            of_gangs: state.count(|node| node.is_to_launch() && is_of_gang(node)),
-            replicas: whole_replicas(state, &gated, &is_of_gang),
-            concerned,
-        };
-        for one in &jump.replicas {
-            if let Some(pending) = jump.pending.get_mut(one.group) {
-                *pending = pending.saturating_add(1);
-            }
+        let mut pending = replicas(&requested);
+        let mut whole = whole_replicas(state, &gated, &is_of_gang);
+        for one in &whole {
+            pending[one.group] = pending[one.group].saturating_add(1);
         }
-        jump.is_refused &= !jump.replicas.is_empty();
         let times = |group: GroupIndex| turn(group).map_or(0, |turn| turn.times);
         // Taken back are first what nothing needs, then what has made way before, then the last one.
-        jump.replicas.sort_by(|one, other| {
+        whole.sort_by(|one, other| {
             let by_need = one.is_needed.cmp(&other.is_needed);
             let by_turn = || times(other.group).cmp(&times(one.group));
             let by_name = || (other.group, &other.pods).cmp(&(one.group, &one.pods));
             by_need.then_with(by_turn).then_with(by_name)
         });
-        Some(jump)
+        Some(Self {
+            is_gated: !gated.is_empty(),
+            is_refused: is_refused && !whole.is_empty(),
+            admitted: sum(&replicas(&admitted)),
+            pending,
+            is_less: (state.in_order()).any(|node| gated_s(node).is_some() && node.is_deleted()),
+            needed: state.count(|node| node.is_to_launch() && !is_of_gang(node)),
+            of_gangs: state.count(|node| node.is_to_launch() && is_of_gang(node)),
+            replicas: whole,
+            concerned,
+        })
     }
 
     /// The number of replicas that its groups have with it.
@@ -138,6 +124,37 @@ impl<'d> Jump<'d> {
     }
 }
 
+/// Seconds for which pods have had scheduling gates, by the name of the pod.
+pub(super) fn gated_s<'a>(decided: &Decided<'a>) -> HashMap<&'a str, f64> {
+    let (pods, now) = (decided.situation.own_pods, decided.situation.now);
+    let gated = pods.iter().filter(|pod| pod.is_gated());
+    let seconds = |pod: &Pod<'_>| (now - pod.created().unwrap_or(now)).max(0.0);
+    gated.map(|pod| (pod.name, seconds(pod))).collect()
+}
+
+/// The nodes whose pods have had scheduling gates (`gates`, in seconds) since before the newest pod of their group was
+/// admitted: if younger ones were, a gate is not about what is asked for.
+fn not_admitted<'d>(decided: &'d Decided<'_>, gates: &HashMap<&str, f64>) -> Vec<NumberedNode<'d>> {
+    let (state, now) = (&decided.state, decided.situation.now);
+    // By group, when the newest pod without scheduling gates was made, in seconds since 1970.
+    let mut newest: HashMap<&str, f64> = HashMap::default();
+    for pod in decided.situation.own_pods {
+        if pod.role == PodRole::Worker && !pod.deleting && !pod.is_gated() {
+            let newest = newest.entry(pod.group).or_insert(f64::MIN);
+            *newest = newest.max(pod.created().unwrap_or(f64::MIN));
+        }
+    }
+    let is_one = |(_, node): &NumberedNode<'_>| {
+        let (group, pod) = (state.group_name(node), node.pod().unwrap_or_default());
+        let newest = node.group().and_then(|_| newest.get(group)).copied();
+        let is_passed_over =
+            |gated: f64| newest.is_some_and(|newest| newest > now - gated + ROUNDED_S);
+        let is_gated = gates.get(pod).is_some_and(|gated| !is_passed_over(*gated));
+        is_gated && node.stays() && !decided.config.is_listed(group, pod)
+    };
+    state.entries().filter(is_one).collect()
+}
+
 /// The sum over all groups.
 pub(super) fn sum(counts: &ByGroup<u64>) -> u64 {
     counts.iter().copied().fold(0, u64::saturating_add)
@@ -146,16 +163,19 @@ pub(super) fn sum(counts: &ByGroup<u64>) -> u64 {
 /// The replicas of which all hosts have scheduling gates and none is for a placement group.
 fn whole_replicas<'d>(
     state: &DecisionState,
-    gated: &[&'d PlannedNode],
+    gated: &[NumberedNode<'d>],
     is_of_gang: impl Fn(&PlannedNode) -> bool,
 ) -> Vec<GatedReplica<'d>> {
-    let mut named: HashMap<(GroupIndex, &str), Vec<&'d PlannedNode>> = HashMap::default();
-    let mut unnamed: HashMap<GroupIndex, Vec<&'d PlannedNode>> = HashMap::default();
-    for node in gated {
+    let mut named: HashMap<(GroupIndex, &str), Vec<NumberedNode<'d>>> = HashMap::default();
+    let mut unnamed: HashMap<GroupIndex, Vec<NumberedNode<'d>>> = HashMap::default();
+    for (number, node) in gated.iter().copied() {
         let Some(group) = node.group() else { continue };
         match node.replica().filter(|_| state.hosts(group) > 1) {
-            Some(replica) => named.entry((group, replica)).or_default().push(node),
-            None => unnamed.entry(group).or_default().push(node),
+            Some(replica) => named
+                .entry((group, replica))
+                .or_default()
+                .push((number, node)),
+            None => unnamed.entry(group).or_default().push((number, node)),
         }
     }
     let mut present: HashMap<(GroupIndex, &str), usize> = HashMap::default();
@@ -164,7 +184,7 @@ fn whole_replicas<'d>(
             *present.entry((group, replica)).or_default() += 1;
         }
     }
-    let mut replicas: Vec<(GroupIndex, Vec<&PlannedNode>)> = Vec::new();
+    let mut replicas: Vec<(GroupIndex, Vec<NumberedNode<'_>>)> = Vec::new();
     for ((group, replica), nodes) in named {
         if present.get(&(group, replica)) == Some(&nodes.len()) {
             replicas.push((group, nodes));
@@ -175,15 +195,16 @@ fn whole_replicas<'d>(
         let whole = nodes.chunks_exact(hosts);
         replicas.extend(whole.map(|nodes| (group, nodes.to_vec())));
     }
-    replicas.retain(|(_, nodes)| !nodes.iter().any(|node| is_of_gang(node)));
-    let is_needed = |node: &PlannedNode| !node.is_unneeded() || state.is_on_standby(node);
-    let replica = |(group, nodes): (GroupIndex, Vec<&'d PlannedNode>)| {
-        let mut pods: Vec<&str> = nodes.iter().filter_map(|node| node.pod()).collect();
+    replicas.retain(|(_, nodes)| !nodes.iter().any(|(_, node)| is_of_gang(node)));
+    let is_needed =
+        |(number, node): &NumberedNode<'_>| !node.is_unneeded() || state.is_on_standby(*number);
+    let replica = |(group, nodes): (GroupIndex, Vec<NumberedNode<'d>>)| {
+        let mut pods: Vec<&str> = nodes.iter().filter_map(|(_, node)| node.pod()).collect();
         pods.sort_unstable();
         GatedReplica {
             group,
             pods,
-            is_needed: nodes.iter().any(|node| is_needed(node)),
+            is_needed: nodes.iter().any(is_needed),
         }
     };
     replicas.into_iter().map(replica).collect()
@@ -191,13 +212,11 @@ fn whole_replicas<'d>(
 
 /// A test for nodes that are for a placement group of several bundles.
 fn of_gangs(decided: &Decided<'_>) -> impl Fn(&PlannedNode) -> bool {
-    let gangs: List<DemandIndex, bool> = decided.demands.map(|demand| {
-        let counts = demand.batches.iter().flatten().map(|batch| batch.count);
-        let units = counts.fold(0, u64::saturating_add);
-        matches!(demand.kind, DemandOrigin::Gang(..)) && units > 1
-    });
+    let gangs: List<DemandIndex, bool> = decided
+        .demands
+        .map(|demand| matches!(demand.kind, DemandOrigin::Gang(..)) && demand.units() > 1);
     move |node| {
         let mut takes = node.takes.iter();
-        takes.any(|take| gangs.get(take.demand).copied().unwrap_or(false))
+        takes.any(|take| gangs.holds(take.demand))
     }
 }

@@ -14,8 +14,7 @@
 use crate::hash::HashSet;
 use crate::plan::decided::Decided;
 use crate::plan::list::{ByGroup, GroupIndex};
-use crate::plan::nodes::life::Stage;
-use crate::plan::nodes::node::PlannedNode;
+use crate::plan::nodes::node::{PlannedNode, Stage};
 use crate::plan::slices::gangs::gated::{GatedReplica, Jump, sum};
 use crate::seconds::Retry;
 use crate::snapshot::history::JumpMemory;
@@ -62,11 +61,11 @@ pub(super) fn shrink(memory: &mut Option<JumpMemory>, decided: &Decided<'_>) -> 
     let mut counts = state.count(|node| node.stays() && is_asked(node));
     // KubeRay makes what a group's minimum needs again.
     let may_go = |one: &&GatedReplica<'_>| {
-        let min = state.groups.get(one.group).map_or(0, |of| of.config.min);
-        let rest = counts.count(one.group).checked_sub(one.pods.len() as u64);
+        let min = state.groups[one.group].config.min;
+        let rest = counts[one.group].checked_sub(one.pods.len() as u64);
         let rest = rest.filter(|rest| *rest >= min);
-        if let (Some(count), Some(rest)) = (counts.get_mut(one.group), rest) {
-            *count = rest;
+        if let Some(rest) = rest {
+            counts[one.group] = rest;
         }
         rest.is_some()
     };
@@ -141,21 +140,19 @@ pub(crate) fn room(decided: &Decided<'_>, memory: Option<&JumpMemory>) -> Option
     };
     for (times, number) in concerned {
         let hosts = state.hosts(number);
-        let needed = jump.needed.count(number).div_ceil(hosts);
+        let needed = jump.needed[number].div_ceil(hosts);
         let makes_way = turn(number).is_some_and(|turn| turn.until > now);
         let most = match times {
             _ if makes_way => 0,
             0 => allowance,
             // Of such a group nobody knows yet whether any can be admitted.
-            _ => allowance.min(1_u64.saturating_sub(jump.pending.count(number))),
+            _ => allowance.min(1_u64.saturating_sub(jump.pending[number])),
         };
         let count = needed.min(most);
         allowance -= count;
         room.is_short |= count < needed;
-        let gangs = jump.of_gangs.count(number).div_ceil(hosts);
-        if let Some(limit) = room.limits.get_mut(number) {
-            *limit = Some(count.saturating_add(gangs).saturating_mul(hosts));
-        }
+        let gangs = jump.of_gangs[number].div_ceil(hosts);
+        room.limits[number] = Some(count.saturating_add(gangs).saturating_mul(hosts));
     }
     Some(room)
 }

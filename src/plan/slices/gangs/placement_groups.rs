@@ -10,14 +10,15 @@
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
-use crate::hash::HashSet;
+use crate::hash::{HashMap, HashSet};
 use crate::plan::decided::Decided;
 use crate::plan::demand::requests::{Demand, DemandOrigin};
 use crate::plan::demand::shape::ShapeId;
 use crate::plan::list::{DemandIndex, List};
-use crate::plan::nodes::life::Stage;
-use crate::plan::nodes::node::PlannedNode;
+use crate::plan::nodes::node::{PlannedNode, Stage};
 use crate::plan::outcome::unmet::UnmetReason;
+use crate::plan::packing::state::DecisionState;
+use crate::plan::slices::gangs::gated;
 use crate::plan::slices::gangs::reason::NextTry;
 use crate::seconds::Retry;
 use crate::snapshot::history::GangMemory;
@@ -75,41 +76,21 @@ pub(super) fn give_up(waiting: &mut Gangs, decided: &Decided<'_>, awaited: &Hash
     let (state, now) = (&decided.state, decided.situation.now);
     let cluster = &*decided.situation.snapshot.title();
     let unschedulable_s = decided.situation.settings.unschedulable_s;
+    let gates = gated::gated_s(decided);
     let mut is_any = false;
     for (number, demand) in decided.demands.enumerate() {
-        let (DemandOrigin::Gang(_, gang), Ok(batches)) = (demand.kind, &demand.batches) else {
+        let (DemandOrigin::Gang(_, gang), Ok(_)) = (demand.kind, &demand.batches) else {
             continue;
         };
-        let units: u64 = batches
-            .iter()
-            .map(|batch| batch.count)
-            .fold(0, u64::saturating_add);
         let title = gang.title();
         let times = waiting.get(title).map_or(0, |memory| memory.times);
         let patience = unschedulable_s.max(LEAST_S) * (1.0 + 0.5 * spread(cluster, title, times));
-        let is_for_it = |node: &PlannedNode| node.takes.iter().any(|take| take.demand == number);
-        let for_long = |waits: Option<f64>| waits.is_some_and(|waits| waits >= patience);
-        let finds_no_node = |node: &PlannedNode| {
-            let is_awaited = node.pod().is_some_and(|pod| awaited.contains(pod));
-            !is_awaited && is_for_it(node) && for_long(node.unschedulable_s)
-        };
-        // Pods with scheduling gates take nothing from anybody, and are admitted as soon as all of
-        // them can be. They only are in the way of what was asked for together with them, and for
-        // them others may hold room.
-        let is_gated = |node: &PlannedNode| is_for_it(node) && for_long(node.gated_s);
-        let is_hindered = |node: &PlannedNode| {
-            if is_for_it(node) {
-                node.stage() == Stage::Running
-            } else {
-                node.gated_s.is_some() && node.stays()
-            }
-        };
         let waits = || {
-            state.in_order().any(finds_no_node)
-                || state.in_order().any(is_gated) && state.in_order().any(is_hindered)
+            finds_no_node(state, number, patience, awaited)
+                || is_in_the_way(state, number, patience, &gates)
         };
         // A single bundle is there or is not, and holds nothing while it waits for others.
-        if units < 2 || title.is_empty() || !waits() {
+        if demand.units() < 2 || title.is_empty() || !waits() {
             continue;
         }
         // A tenant may make any number of placement groups. Those that are known are still
@@ -128,6 +109,49 @@ pub(super) fn give_up(waiting: &mut Gangs, decided: &Decided<'_>, awaited: &Hash
         is_any = true;
     }
     is_any
+}
+
+/// True if a pod for a placement group has found no Kubernetes node for that long, and none is on its way.
+fn finds_no_node(
+    state: &DecisionState,
+    gang: DemandIndex,
+    patience_s: f64,
+    awaited: &HashSet<&str>,
+) -> bool {
+    state.tables.unschedulable_s.iter().any(|(number, waits)| {
+        let node = &state.nodes[*number];
+        let is_awaited = node.pod().is_some_and(|pod| awaited.contains(pod));
+        *waits >= patience_s && !is_awaited && is_for(node, gang)
+    })
+}
+
+/// True if a placement group whose pods have had scheduling gates for that long is in the way of others.
+///
+/// Pods with scheduling gates take nothing from anybody, and are admitted as soon as all of
+/// them can be. They only are in the way of what was asked for together with them, and for
+/// them others may hold room.
+fn is_in_the_way(
+    state: &DecisionState,
+    gang: DemandIndex,
+    patience_s: f64,
+    gates: &HashMap<&str, f64>,
+) -> bool {
+    let gated_s = |node: &PlannedNode| gates.get(node.pod()?);
+    let waits = |node: &PlannedNode| {
+        is_for(node, gang) && gated_s(node).is_some_and(|waits| *waits >= patience_s)
+    };
+    let is_hindered = |node: &PlannedNode| {
+        if is_for(node, gang) {
+            node.stage() == Stage::Running
+        } else {
+            gated_s(node).is_some() && node.stays()
+        }
+    };
+    !gates.is_empty() && state.in_order().any(waits) && state.in_order().any(is_hindered)
+}
+
+fn is_for(node: &PlannedNode, gang: DemandIndex) -> bool {
+    node.takes.iter().any(|take| take.demand == gang)
 }
 
 /// A number from 0 up to 1 that is the same whenever it is asked for, and another one for each

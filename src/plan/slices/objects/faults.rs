@@ -6,8 +6,7 @@
 use std::collections::BTreeMap;
 
 use crate::hash::HashMap;
-use crate::plan::nodes::life::Stage;
-use crate::plan::nodes::node::Fate;
+use crate::plan::nodes::node::{Fate, Stage};
 use crate::plan::nodes::rows::NodeRow;
 use crate::plan::outcome::cause::RemovalCause;
 use crate::plan::packing::state::DecisionState;
@@ -15,7 +14,10 @@ use crate::plan::slices::departures::reason::Departure;
 
 /// Counts what is free between zero and the total amount.
 pub(crate) fn correct_amounts(state: &mut DecisionState) {
-    let amounts = state.nodes.iter_mut().flat_map(|node| &mut node.amounts);
+    let amounts = state
+        .nodes
+        .iter_mut()
+        .flat_map(|node| &mut node.amounts.listed);
     for amount in amounts {
         let Some(total) = amount.total else { continue };
         for free in &mut amount.free {
@@ -63,13 +65,12 @@ pub(crate) fn mark_going(
     }
 }
 
-/// Notes for how long pods have been without a Kubernetes node, or have had scheduling gates.
+/// Notes for how long pods have been without a Kubernetes node.
 pub(crate) fn note_waits(state: &mut DecisionState, rows: &[NodeRow<'_>], now: f64) {
-    for (node, row) in state.nodes.iter_mut().zip(rows) {
-        if let Some(pod) = row.pod {
+    for (number, row) in state.nodes.positions().zip(rows) {
+        if let Some(pod) = row.pod.filter(|pod| pod.is_unschedulable()) {
             let age = (now - pod.created().unwrap_or(now)).max(0.0);
-            node.unschedulable_s = pod.is_unschedulable().then_some(age);
-            node.gated_s = pod.is_gated().then_some(age);
+            state.tables.unschedulable_s.insert(number, age);
         }
     }
 }

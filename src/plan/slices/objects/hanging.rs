@@ -6,8 +6,7 @@
 use std::collections::BTreeMap;
 
 use crate::plan::nodes::group::ClusterConfig;
-use crate::plan::outcome::problem::{Problem, ProblemEffect, ProblemPlace};
-use crate::plan::outcome::problem_reason::ProblemReason;
+use crate::plan::outcome::problem::{Problem, ProblemEffect, ProblemPlace, ProblemReason};
 use crate::seconds::second_of;
 use crate::snapshot::pod::{Pod, PodRole};
 

@@ -3,9 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::hash::HashMap;
 use crate::plan::nodes::group::ClusterConfig;
-use crate::plan::nodes::life::Stage;
+use crate::plan::nodes::node::Stage;
 use crate::plan::nodes::rows::{Leftovers, NodeRow};
 use crate::plan::situation::Situation;
 use crate::plan::slices::departures::is_evicted;
@@ -58,32 +57,31 @@ pub(crate) fn add_awaited<'a>(
     rows.retain(|row| {
         row.pod.is_some() || row.stage != Stage::Requested || hanging.count(row.group) == 0
     });
-    let mut counts: HashMap<&str, u64> = HashMap::default();
-    for pod in pods {
+    let is_present = |pod: &&Pod<'_>| {
         let is_evicted = || is_evicted(departures, config, pod) && !hanging.holds(pod);
-        let is_present = !pod.deleting || is_evicted();
-        if pod.role == PodRole::Worker && is_present && !config.is_listed(pod.group, pod.name) {
-            *counts.entry(pod.group).or_default() += 1;
+        pod.role == PodRole::Worker
+            && (!pod.deleting || is_evicted())
+            && !config.is_listed(pod.group, pod.name)
+    };
+    let mut present = config.count(pods.iter().filter(is_present));
+    let asked_for = rows.iter();
+    for row in asked_for.filter(|row| row.pod.is_none() && row.stage == Stage::Requested) {
+        if let Some(group) = config.number(row.group) {
+            present[group] = present[group].saturating_add(row.count);
         }
     }
-    for row in rows.iter() {
-        if row.pod.is_none() && row.stage == Stage::Requested {
-            let count = counts.entry(row.group).or_default();
-            *count = count.saturating_add(row.count);
-        }
-    }
-    for group in config.groups.iter().filter(|group| !group.is_head()) {
+    let groups = config.groups.enumerate();
+    for (number, group) in groups.filter(|(_, group)| !group.is_head()) {
         let replicas = group
             .replicas
             .unwrap_or(0)
             .max(group.min_replicas.unwrap_or(0))
             .clamp(0, group.max_replicas.unwrap_or(0).max(0));
-        let present = counts.get(group.name.as_str()).copied().unwrap_or(0);
         // Replicas count as wholes.
         let hanging = hanging.count(&group.name).div_ceil(group.hosts) * group.hosts;
         let count = group
             .nodes(replicas)
-            .saturating_sub(present.saturating_add(hanging));
+            .saturating_sub(present[number].saturating_add(hanging));
         // This is how launches survive a restart of the controller.
         if count > 0 {
             rows.push(NodeRow {

@@ -10,10 +10,10 @@ use crate::snapshot::cluster_object::ClusterObject;
 pub(crate) fn read(cluster: &ClusterObject) -> ClusterConfig {
     let mut config = ClusterConfig::of(cluster);
     for group in cluster.spec.iter().flat_map(|spec| &spec.groups) {
-        let number = config.number(&group.name);
-        let Some(config) = number.and_then(|number| config.groups.get_mut(number)) else {
+        let Some(number) = config.number(&group.name) else {
             continue;
         };
+        let config = &mut config.groups[number];
         if let Some(started) = &group.started {
             config.resources = Ok(started.clone());
         }

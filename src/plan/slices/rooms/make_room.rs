@@ -15,10 +15,10 @@ use crate::hash::{HashMap, HashSet};
 use crate::plan::demand::requests::RequestBatch;
 use crate::plan::growth::headroom::NodeHeadroom;
 use crate::plan::list::{GroupIndex, KubeNodeIndex, List, NodeIndex};
-use crate::plan::nodes::life::Stage;
-use crate::plan::nodes::node::{CountedAmounts, Fate, PlannedNode};
+use crate::plan::nodes::amounts::CountedAmounts;
+use crate::plan::nodes::node::{Fate, PlannedNode, Stage};
 use crate::plan::nodes::rows::Leftovers;
-use crate::plan::nodes::standby_role::KeptReason;
+use crate::plan::nodes::tables::KeptReason;
 use crate::plan::outcome::cause::RemovalCause;
 use crate::plan::packing::budget::WorkBudget;
 use crate::plan::packing::fit::FitTrial;
@@ -66,11 +66,7 @@ pub(crate) fn make_room(
     idle_timeout_s: f64,
     rest: &[RequestBatch],
 ) -> RoomMemory {
-    let pods: HashMap<&str, &Pod<'_>> = situation
-        .own_pods
-        .iter()
-        .map(|pod| (pod.name, pod))
-        .collect();
+    let pods = situation.pods_by_name();
     let mut rooms = Rooms::of(state, situation, leftovers, idle_timeout_s, &pods);
     let waiting = unscheduled(state, &pods);
     rooms.remember(state, &waiting, situation);
@@ -112,19 +108,12 @@ pub(crate) fn await_room(
     {
         return;
     }
-    let pods: HashMap<&str, &Pod<'_>> = situation
-        .own_pods
-        .iter()
-        .map(|pod| (pod.name, pod))
-        .collect();
+    let pods = situation.pods_by_name();
     let rooms = Rooms::of(state, situation, leftovers, idle_timeout_s, &pods);
     let growing = rooms.growing.enumerate();
     let growing = growing.filter(|(at, _)| rooms.is_left.contains(at));
     let growing = growing.flat_map(|(at, numbers)| numbers.iter().map(move |number| (at, *number)));
-    let is_idle = |number| {
-        let node = state.nodes.get(number);
-        node.is_some_and(PlannedNode::is_idle_worker)
-    };
+    let is_idle = |number: NodeIndex| state.nodes[number].is_idle_worker();
     // With a short idle timeout they would be removed a moment before there is room.
     let mut idle: Vec<_> = growing.filter(|(_, number)| is_idle(*number)).collect();
     let work = std::mem::replace(&mut state.work, WorkBudget::new(WAITING_STEPS));
@@ -134,8 +123,11 @@ pub(crate) fn await_room(
             let stays = count > 0
                 && state.work.spend(1)
                 && could_take(state, *number, &rooms.rest[*at], *batch);
-            if stays && let Some(node) = state.nodes.get_mut(*number) {
-                node.keep_reason = Some(KeptReason::For(AWAITS_ROOM));
+            if stays {
+                state
+                    .tables
+                    .kept
+                    .insert(*number, KeptReason::For(AWAITS_ROOM));
                 count -= 1;
             }
             !stays
@@ -186,29 +178,12 @@ impl Rooms {
         let names: HashMap<&str, KubeNodeIndex> =
             names.map(|(at, one)| (one.node.as_str(), at)).collect();
         let place = |pod: &Pod<'_>| pod.node.and_then(|node| names.get(node)).copied();
-        let deleted = situation
-            .own_pods
-            .iter()
-            .filter(|pod| pod.deleting && !pod.ended);
-        let goes = |node: &&PlannedNode| matches!(node.fate, Fate::Remove(_));
-        let removed = state.in_order().filter(goes);
-        let removed = removed.filter_map(|node| pods.get(node.pod()?).copied());
-        let mut going: HashMap<&str, &Pod<'_>> = HashMap::default();
-        for pod in leaving(leftovers).chain(deleted).chain(removed) {
-            if going.insert(pod.name, pod).is_none()
-                && let Some(rest) = place(pod).and_then(|at| rooms.rest.get_mut(at))
-            {
-                rest.put(pod.requests());
-                rooms.is_left.extend(place(pod));
-            }
-        }
+        rooms.add_going(state, situation, leftovers, pods, place);
         let mut above = state.count(PlannedNode::stays);
         let mut numbers: Vec<NodeIndex> = state.order.clone();
-        numbers.sort_by_key(|number| state.nodes.get(*number).map(|node| Reverse(node.idle_ms)));
+        numbers.sort_by_key(|number| Reverse(state.nodes[*number].idle_ms));
         for number in numbers {
-            let Some(node) = state.nodes.get(number) else {
-                continue;
-            };
+            let node = &state.nodes[number];
             let pod = node.pod().and_then(|pod| pods.get(pod));
             let Some((at, pod)) = pod.and_then(|pod| Some((place(pod)?, pod))) else {
                 continue;
@@ -217,27 +192,51 @@ impl Rooms {
             if node.fate != Fate::Stay || node.stage() != Stage::Running || node.head {
                 continue;
             }
-            if let Some((resize, notes)) = node.resize.as_deref().zip(state.notes.get(&number)) {
+            let resize = node.resize.as_deref();
+            if let Some((resize, notes)) = resize.zip(state.tables.sizes.get(&number)) {
                 rooms.shrinks[at] += about_to_go(resize, notes, situation.now);
                 if resize.can_grow() {
                     rooms.growing[at].push(number);
                 }
             }
-            let group = state.group(node).map(|group| &group.config);
-            let above = node.group().and_then(|group| above.get_mut(group));
-            if let Some((group, above)) = group.zip(above)
-                && *above > group.min
+            if let Some(group) = node.group()
+                && above[group] > state.groups[group].config.min
                 // A host goes with its whole replica only, and that may be on other Kubernetes
                 // nodes.
-                && group.hosts <= 1
-                && may_go(state, node, idle_timeout_s)
+                && state.hosts(group) <= 1
+                && may_go(state, number, idle_timeout_s)
             {
-                *above -= 1;
+                above[group] -= 1;
                 rooms.idle[at].push((number, pod.requests()));
             }
         }
         rooms.idle.iter_mut().for_each(|idle| idle.reverse());
         rooms
+    }
+
+    /// Adds the room that pods leave which go.
+    fn add_going(
+        &mut self,
+        state: &DecisionState,
+        situation: &Situation<'_>,
+        leftovers: &Leftovers<'_>,
+        pods: &HashMap<&str, &Pod<'_>>,
+        place: impl Fn(&Pod<'_>) -> Option<KubeNodeIndex>,
+    ) {
+        let deleted = situation.own_pods.iter();
+        let deleted = deleted.filter(|pod| pod.deleting && !pod.ended);
+        let goes = |node: &&PlannedNode| matches!(node.fate, Fate::Remove(_));
+        let removed = state.in_order().filter(goes);
+        let removed = removed.filter_map(|node| pods.get(node.pod()?).copied());
+        let mut going: HashSet<&str> = HashSet::default();
+        for pod in leaving(leftovers).chain(deleted).chain(removed) {
+            if going.insert(pod.name)
+                && let Some(at) = place(pod)
+            {
+                self.rest[at].put(pod.requests());
+                self.is_left.insert(at);
+            }
+        }
     }
 
     /// Remembers which Kubernetes nodes have room for pods that wait, although nothing leaves them.
@@ -286,10 +285,7 @@ impl Rooms {
         (group, amounts): UnplacedPod,
         now: f64,
     ) -> bool {
-        let makes = |(number, _): &Idle| {
-            let neighbour = state.nodes.get(*number).and_then(PlannedNode::group);
-            suits(state, group, neighbour)
-        };
+        let makes = |(number, _): &Idle| suits(state, group, state.nodes[*number].group());
         let holds = |at: KubeNodeIndex, gone: &[Idle], room: &NodeHeadroom| {
             room.holds(amounts, self.shrinks[at])
                 && gone.iter().all(makes)
@@ -365,20 +361,19 @@ impl Rooms {
             self.rest[at].put(amounts);
             self.is_left.insert(at);
             self.growing[at].retain(|growing| *growing != number);
-            if let Some(node) = state.nodes.get_mut(number) {
-                node.fate = Fate::Remove(RemovalCause::GivesWay);
-            }
+            state.nodes[number].fate = Fate::Remove(RemovalCause::GivesWay);
         }
     }
 }
 
 /// True for an idle node that may go before its idle timeout.
 #[expect(clippy::cast_precision_loss, reason = "milliseconds")]
-fn may_go(state: &DecisionState, node: &PlannedNode, of_cluster: f64) -> bool {
+fn may_go(state: &DecisionState, number: NodeIndex, of_cluster: f64) -> bool {
+    let node = &state.nodes[number];
     let of_group = state.group(node).and_then(|of| of.config.idle_timeout_s());
     let idle_s = IDLE_S.min(of_group.unwrap_or(of_cluster) / 2.0);
     let is_idle = node.is_idle_worker() && node.idle_ms as f64 >= idle_s * 1000.0;
-    is_idle && !state.is_on_standby(node)
+    is_idle && !state.is_on_standby(number)
 }
 
 /// True if a running node could take a unit of the batch, given so much room on its Kubernetes node.
@@ -388,10 +383,7 @@ fn could_take(
     room: &NodeHeadroom,
     batch: RequestBatch,
 ) -> bool {
-    let Some(node) = state.nodes.get(number) else {
-        return false;
-    };
-    let mut node = node.clone();
+    let mut node = state.nodes[number].clone();
     let resize = node.resize.as_deref();
     if let Some(goal) = resize.map(|resize| resize.goal(Some(room))) {
         node.set_size((state.cpu, state.memory), goal);

@@ -6,7 +6,7 @@
 //! it yet.
 
 use crate::hash::HashMap;
-use crate::plan::list::{GroupIndex, KubeNodeIndex};
+use crate::plan::list::{GroupIndex, KubeNodeIndex, NodeIndex};
 use crate::plan::nodes::group::suits_room_of;
 use crate::plan::nodes::node::PlannedNode;
 use crate::plan::packing::state::DecisionState;
@@ -36,10 +36,10 @@ pub(crate) fn unscheduled(
         names("Insufficient cpu") || names("Insufficient memory")
     };
     let required = state.required();
-    let numbers = state.order.iter().filter(|number| required.holds(**number));
-    let nodes = numbers.filter_map(|number| state.nodes.get(*number));
-    let waiting = nodes.filter(|node| node.unschedulable_s.is_some());
-    let unplaced = |node: &PlannedNode| {
+    let is_unschedulable = |number: &NodeIndex| state.tables.unschedulable_s.contains_key(number);
+    let waiting = state.entries();
+    let waiting = waiting.filter(|(number, _)| required[*number] && is_unschedulable(number));
+    let unplaced = |(_, node): (NodeIndex, &PlannedNode)| {
         let pod = pods.get(node.pod()?).filter(lacks_size)?;
         Some((node.group()?, pod.requests()))
     };
@@ -52,9 +52,8 @@ pub(crate) fn suits(
     group: GroupIndex,
     neighbour: Option<GroupIndex>,
 ) -> bool {
-    let config = |group: GroupIndex| state.groups.get(group).map(|group| &group.config);
-    let configs = config(group).zip(neighbour.and_then(config));
-    configs.is_some_and(|(group, neighbour)| suits_room_of(group, neighbour))
+    let config = |group: GroupIndex| &state.groups[group].config;
+    neighbour.is_some_and(|neighbour| suits_room_of(config(group), config(neighbour)))
 }
 
 /// True if the scheduler has had the time to put a pod of the group onto the Kubernetes node, and has not.

@@ -4,8 +4,7 @@
 use std::collections::BTreeMap;
 
 use crate::plan::list::ByGroup;
-use crate::plan::nodes::life::Stage;
-use crate::plan::nodes::node::PlannedNode;
+use crate::plan::nodes::node::{PlannedNode, Stage};
 use crate::plan::packing::state::{DecisionState, PlannedGroup};
 use crate::plan::slices::findings::Findings;
 use crate::snapshot::History;

@@ -9,11 +9,11 @@
 //! had, `by_gaps` says how the money is spent.
 
 use crate::hash::HashMap;
-use crate::plan::growth::notes::SmallPodKeep;
 use crate::plan::growth::resize::Resize;
 use crate::plan::growth::size::Size;
 use crate::plan::list::{ByGroup, GroupIndex, NodeIndex};
 use crate::plan::nodes::node::{Fate, PlannedNode};
+use crate::plan::nodes::tables::SmallPodKeep;
 use crate::plan::packing::state::DecisionState;
 use crate::plan::removal::enforce::sort_for_removal;
 use crate::plan::slices::findings::Findings;
@@ -83,25 +83,26 @@ pub(crate) fn keep_small(state: &mut DecisionState, keep: Keep<'_>, timeout: f64
     let mut places: HashMap<Option<GroupIndex>, u64> = HashMap::default();
     let mut learnt: HashMap<Option<GroupIndex>, Option<Vec<Choice>>> = HashMap::default();
     for number in order.iter().rev() {
-        let node = state.nodes.get(*number);
-        let group = node.and_then(PlannedNode::group);
-        let resize = node.and_then(|node| node.resize.as_deref());
-        let Some((resize, notes)) = resize.zip(state.notes.get_mut(number)) else {
+        let node = &state.nodes[*number];
+        let group = node.group();
+        let Some((resize, notes)) =
+            (node.resize.as_deref()).zip(state.tables.sizes.get_mut(number))
+        else {
             continue;
         };
-        let of_group = group.and_then(|group| state.groups.get(group)?.config.idle_timeout_s());
+        let of_group = group.and_then(|group| state.groups[group].config.idle_timeout_s());
         let timeout = of_group.unwrap_or(timeout);
         let place = places.entry(group).or_default();
         *place += 1;
         // More pods may be idle than ever had work at once.
-        let most = group.map_or(0, |group| keep.most.count(group)).max(*place);
+        let most = group.map_or(0, |group| keep.most[group]).max(*place);
         // The cost of the pod at its resize limits, as a multiple of its present cost.
         #[expect(clippy::cast_precision_loss, reason = "a ratio")]
         let cost = |size: Size| size.cpu + size.memory as f64 / MEMORY_OF_A_CORE;
         let now = cost(resize.current).max(f64::MIN_POSITIVE);
         let ratio = (cost(resize.limits) / now).max(1.0);
         let learnt = learnt.entry(group).or_insert_with(|| {
-            let bursts = keep.bursts?.get(group?)?;
+            let bursts = &keep.bursts?[group?];
             // Seconds of small pods that are spent on a gap beyond the idle timeout.
             #[expect(clippy::cast_precision_loss, reason = "numbers of pods")]
             let money = most as f64 * timeout * SPENT_BY_GAPS * (ratio - 1.0);

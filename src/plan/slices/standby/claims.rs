@@ -1,10 +1,14 @@
-//! Claims of demand that was served before and still waits for room, which standby must not take.
+//! Claims of demand that was served before and still waits for room, which standby must not take: nodes that are only
+//! kept ready give way to it at once.
 
-use crate::hash::{HashMap, HashSet};
+use std::cmp::Reverse;
+
+use crate::hash::HashSet;
 use crate::plan::growth::size::cores;
-use crate::plan::nodes::life::Stage;
-use crate::plan::nodes::node::PlannedNode;
+use crate::plan::list::NodeIndex;
+use crate::plan::nodes::node::{Fate, PlannedNode, Stage};
 use crate::plan::nodes::rows::Leftovers;
+use crate::plan::outcome::cause::RemovalCause;
 use crate::plan::packing::state::DecisionState;
 use crate::plan::situation::Situation;
 use crate::snapshot::pod::Pod;
@@ -17,18 +21,11 @@ pub(super) fn claims(
     situation: &Situation<'_>,
     leftovers: &Leftovers<'_>,
 ) -> (Option<f64>, bool) {
-    let pods: HashMap<&str, &Pod<'_>> = situation
-        .own_pods
-        .iter()
-        .map(|pod| (pod.name, pod))
-        .collect();
+    let pods = situation.pods_by_name();
     let cpu = |pod: &Pod<'_>| pod.requests().cpu.map_or(0.0, cores);
     let required = state.required();
     let (mut cores_short, mut begins) = (0.0, false);
-    for number in state.order.iter().filter(|number| required.holds(**number)) {
-        let Some(node) = state.nodes.get(*number) else {
-            continue;
-        };
+    for (_, node) in state.entries().filter(|(number, _)| required[*number]) {
         let pod = node.pod().and_then(|name| pods.get(name));
         if !matches!(node.stage(), Stage::Running | Stage::Stopping) {
             begins |= pod.is_none_or(|pod| pod.node.is_none());
@@ -63,4 +60,37 @@ pub(super) fn claims(
     let freed = deleted.filter(is_soon).chain(draining).chain(removed);
     let freed = freed.filter(|pod| counted.insert(pod.name)).map(cpu);
     (Some((cores_short - freed.sum::<f64>()).max(0.0)), begins)
+}
+
+/// Removes idle nodes that are only kept ready, until so many cores are free: those first that have
+/// been idle for longest.
+///
+/// Kubernetes does the same with pods of lower priority that only keep a place. As there, no more go
+/// than are needed, as far as that can be told: which of them leaves the room where it is needed,
+/// the scheduler knows alone. Pods on their way are left alone: Ray may begin to run in them, and take
+/// work, before they are deleted.
+pub(super) fn give_way(state: &mut DecisionState, cores: f64) {
+    let is_only_ready = |(number, node): &(NodeIndex, &PlannedNode)| {
+        node.fate == Fate::Stay && node.is_idle_worker() && state.is_on_standby(*number)
+    };
+    let only_ready = state.entries().filter(is_only_ready);
+    let mut only_ready: Vec<NodeIndex> = only_ready.map(|(number, _)| number).collect();
+    only_ready.sort_by_key(|number| Reverse(state.nodes[*number].idle_ms));
+    let mut staying = state.count(PlannedNode::stays);
+    let mut missing = cores;
+    for number in only_ready {
+        if missing <= 0.0 {
+            return;
+        }
+        let node = &mut state.nodes[number];
+        let Some(group) = node.group() else {
+            continue;
+        };
+        if staying[group] <= state.groups[group].config.min {
+            continue;
+        }
+        staying[group] -= 1;
+        missing -= node.amounts.total(state.cpu).unwrap_or(0.0);
+        node.fate = Fate::Remove(RemovalCause::GivesWay);
+    }
 }

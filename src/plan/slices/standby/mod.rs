@@ -5,11 +5,10 @@
 //! launch and no growth from that demand, and gives way to it. No pod grows because of it: room to
 //! grow into counts as free, because it costs nothing until somebody needs it.
 //!
-//! `goals` says what is to be kept ready at a moment, `ready` finds the nodes for it (by `placement`), `claims` what
-//! demand still waits for, and `give_way` which idle nodes go for that.
+//! `goals` says what is to be kept ready at a moment, `ready` finds the nodes for it (by `placement`), and `claims` what
+//! demand still waits for, and which idle nodes go for that.
 
 pub(crate) mod claims;
-pub(crate) mod give_way;
 pub(crate) mod goals;
 pub(crate) mod placement;
 pub(crate) mod ready;

@@ -6,8 +6,8 @@
 
 use crate::plan::demand::requests::RequestBatch;
 use crate::plan::list::{List, NodeIndex};
-use crate::plan::nodes::life::Stage;
-use crate::plan::nodes::node::{CountedAmounts, PlannedNode};
+use crate::plan::nodes::amounts::CountedAmounts;
+use crate::plan::nodes::node::{PlannedNode, Stage};
 use crate::plan::outcome::step::PlacementStep;
 use crate::plan::packing::pack::{Packing, PackingRules};
 use crate::plan::packing::state::DecisionState;
@@ -25,7 +25,7 @@ impl DecisionState {
         launches: bool,
     ) -> Packing<'_> {
         let suits = |state: &Self, node: &PlannedNode| {
-            let amount = state.gpu.and_then(|gpu| node.total(gpu));
+            let amount = node.amounts.total(state.gpu);
             gpus || !state.conserve_gpus || amount.is_none_or(|total| total <= 0.0)
         };
         let usable = |packing: &Packing<'_>, number: NodeIndex| {
@@ -46,7 +46,7 @@ impl DecisionState {
             packing.pick_existing(Some(PlacementStep::Free), &others);
         }
         // A pod that would not start keeps nothing ready.
-        let open = packing.those(&packing.order, |node| !node.is_blocked());
+        let open = packing.about_to_start();
         packing.pick_pending(&open, usable);
         packing.list_parts();
         if launches {
@@ -68,8 +68,8 @@ impl Packing<'_> {
             }) else {
                 return false;
             };
-            if let Some(headroom) = place.and_then(|place| self.headrooms.get_mut(place)) {
-                headroom.give(has, most);
+            if let Some(place) = place {
+                self.headrooms[place].give(has, most);
             }
             self.change(*number, |node, names| node.set_size(names, most));
             has.is_below(most)

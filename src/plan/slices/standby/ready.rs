@@ -6,18 +6,16 @@ use crate::hash::HashSet;
 use crate::plan::demand::requests::{Demand, RequestBatch};
 use crate::plan::demand::shape::Shape;
 use crate::plan::list::{DemandIndex, GroupIndex, List, NodeIndex, StandbyIndex};
-use crate::plan::nodes::life::Stage;
-use crate::plan::nodes::node::{CountedAmounts, Fate, PlannedNode};
+use crate::plan::nodes::amounts::CountedAmounts;
+use crate::plan::nodes::node::{Fate, PlannedNode, Stage};
 use crate::plan::nodes::rows::Leftovers;
-use crate::plan::nodes::standby_role::StandbyRole;
-use crate::plan::outcome::problem::{Problem, ProblemEffect, ProblemPlace};
-use crate::plan::outcome::problem_reason::ProblemReason;
+use crate::plan::nodes::tables::{Floor, StandbyRole};
+use crate::plan::outcome::problem::{Problem, ProblemEffect, ProblemPlace, ProblemReason};
 use crate::plan::outcome::step::PlacementStep;
 use crate::plan::packing::budget::WorkBudget;
-use crate::plan::packing::state::{DecisionState, Floor, PlannedGroup};
+use crate::plan::packing::state::{DecisionState, PlannedGroup};
 use crate::plan::situation::Situation;
-use crate::plan::slices::standby::claims::claims;
-use crate::plan::slices::standby::give_way;
+use crate::plan::slices::standby::claims::{claims, give_way};
 use crate::plan::slices::standby::goals::StandbyGoals;
 use crate::plan::slices::standby::reason::StandbyReason;
 use crate::snapshot::gcs::ResourceRequest;
@@ -67,33 +65,29 @@ pub(crate) fn keep_ready(
     let launch = cores_short.is_none() && !begins;
     let standby_demands = place(state, goals, demands, launch);
     let required = state.required();
-    let only_ready = state.order.iter().filter_map(|number| {
-        let is_required = required.holds(*number);
-        let node = state.nodes.get(*number)?;
-        let is_one = state.is_on_standby(node) && !is_required && node.stage() != Stage::Running;
+    let only_ready = state.entries().filter_map(|(number, node)| {
+        let is_ready = state.is_on_standby(number) && !required[number];
+        let is_one = is_ready && node.stage() != Stage::Running;
         node.pod().filter(|_| is_one).map(str::to_owned)
     });
     let only_ready = only_ready.collect();
     if let Some(cores) = cores_short {
-        give_way::give_way(state, cores);
-        for node in state.nodes.iter_mut() {
-            node.standby = StandbyRole::None;
-        }
-        for group in state.groups.iter_mut() {
-            group.floor = None;
-        }
+        give_way(state, cores);
+        state.tables.standby.clear();
+        state.tables.floors.clear();
         return (standby_demands, only_ready);
     }
     // Idle nodes that are not needed on standby any more remember since when that has been so.
-    for node in state.nodes.iter_mut() {
+    for (number, node) in state.nodes.enumerate() {
         let memory = node
             .pod()
             .and_then(|pod| situation.history().standby.get(pod));
         let is_free = node.is_idle() && node.fate == Fate::Stay;
-        if let Some(memory) = memory.filter(|_| is_free && node.standby.needed_for().is_none()) {
+        if let Some(memory) = memory.filter(|_| is_free) {
             // The need goes up and down with demand, and nodes should not come and go with it.
             let released = memory.released_at.unwrap_or(situation.now);
-            node.standby = StandbyRole::Released(released.min(situation.now));
+            let role = StandbyRole::Released(released.min(situation.now));
+            state.tables.standby.entry(number).or_insert(role);
         }
     }
     (standby_demands, only_ready)
@@ -116,7 +110,8 @@ fn place(
     launch: bool,
 ) -> Option<List<StandbyIndex, StandbyDemand>> {
     let old_nodes = state.nodes.clone();
-    let (order, headrooms, is_cut) = (state.order.clone(), state.headrooms.clone(), state.is_cut);
+    let (old_order, old_tables) = (state.order.clone(), state.tables.clone());
+    let (headrooms, is_cut) = (state.headrooms.clone(), state.is_cut);
     let work = std::mem::replace(&mut state.work, WorkBudget::new(STEPS));
     for number in state.nodes.positions() {
         // A part that is split off says so by this number.
@@ -130,8 +125,7 @@ fn place(
     // for it, its own report says so.
     (state.headrooms, state.is_cut, state.work) = (headrooms, is_cut, work);
     if is_over {
-        (state.nodes, state.order) = (old_nodes, order);
-        state.groups.iter_mut().for_each(|group| group.floor = None);
+        (state.nodes, state.order, state.tables) = (old_nodes, old_order, old_tables);
         return None;
     }
     // The nodes are as they were, apart from what was launched, and it is noted which of them have room
@@ -140,21 +134,18 @@ fn place(
         let node = &mut state.nodes[number];
         let (takes, count) = (std::mem::take(&mut node.takes), node.count);
         let standby = takes.iter().find_map(|take| demands.behind(take.demand));
-        let standby = (node.standby.needed_for()).or(standby.map(StandbyIndex::from));
-        let is_launched =
-            if let Some(was) = old_nodes.get(number).or_else(|| old_nodes.get(node.born)) {
-                node.clone_from(was);
-                matches!(was.standby, StandbyRole::Launched(_))
-            } else {
-                node.placed = [Vec::new(), Vec::new()];
-                true
-            };
+        let standby = standby.map(StandbyIndex::from);
+        let mut role: fn(StandbyIndex) -> StandbyRole = StandbyRole::Needed;
+        if let Some(was) = old_nodes.get(number).or_else(|| old_nodes.get(node.born)) {
+            node.clone_from(was);
+        } else {
+            node.placed = [Vec::new(), Vec::new()];
+            role = StandbyRole::Launched;
+        }
         (node.takes, node.count) = (takes, count);
-        node.standby = match standby {
-            Some(standby) if is_launched => StandbyRole::Launched(standby),
-            Some(standby) => StandbyRole::Needed(standby),
-            None => StandbyRole::None,
-        };
+        if let Some(standby) = state.tables.needed_for(number).or(standby) {
+            state.tables.standby.insert(number, role(standby));
+        }
     }
     Some(standby_demands)
 }
@@ -177,24 +168,22 @@ fn minima(
             continue;
         }
         let count = |state: &DecisionState, is: fn(&PlannedNode) -> bool| {
-            state.count(|node| node.stays() && is(node)).count(number)
+            state.count(|node| node.stays() && is(node))[number]
         };
         let running = count(state, |node| node.stage() == Stage::Running).min(nodes);
         let pending = count(state, |node| node.stage() != Stage::Running).min(nodes - running);
         let lacking = nodes - running - pending;
-        let places = state.launchable(|node| !node.is_deleted()).count(number);
+        let places = state.launchable(|node| !node.is_deleted())[number];
         let places = places.min(state.places()).min(state.nodes_left());
         let launched = if launch { lacking.min(places) } else { 0 };
-        if launched > 0
-            && let Some(entry) = state.launch(number, launched, |group| &group.template)
-        {
-            state.nodes[entry].standby = StandbyRole::Needed(standby_demands.upcoming(0));
+        if launched > 0 {
+            let entry = state.launch(number, launched, |group| &group.template);
+            let role = StandbyRole::Needed(standby_demands.upcoming(0));
+            state.tables.standby.insert(entry, role);
             state.order.push(entry);
         }
-        state.groups[number].floor = Some(Floor {
-            nodes,
-            standby: standby_demands.upcoming(0),
-        });
+        let standby = standby_demands.upcoming(0);
+        state.tables.floors.insert(number, Floor { nodes, standby });
         let places = [
             (PlacementStep::Free, running),
             (PlacementStep::Pending, pending),
@@ -227,12 +216,11 @@ fn headroom(
     let required = state.required();
     let stays_anyway = |(number, node): (NodeIndex, &PlannedNode)| {
         let floor = node.group().and_then(|group| {
-            let floor = state.groups.get(group)?.floor?;
-            Some(staying.count(group) <= floor.nodes)
+            let floor = state.tables.floors.get(&group)?;
+            Some(staying[group] <= floor.nodes)
         });
         let is_busy = node.stage() == Stage::Running && node.idle_ms == 0;
-        let is_required = required.holds(number);
-        node.stays() && (is_required || is_busy || floor == Some(true))
+        node.stays() && (required[number] || is_busy || floor == Some(true))
     };
     let needed = state.nodes.enumerate().map(stays_anyway).collect();
     let (mut with_gpus, mut others) = (Vec::new(), Vec::new());
@@ -269,17 +257,15 @@ fn headroom(
 
 /// The CPUs to keep free: the larger one of the share of those in use and of the fixed number.
 fn cpus(state: &DecisionState, goals: &StandbyGoals) -> Option<StandbyDemand> {
-    let in_use: f64 = state.cpu.map_or(0.0, |cpu| {
-        let staying = state.in_order().filter(|node| node.stays());
-        let used = |node: &PlannedNode| {
-            let amount = node.amount(cpu)?;
-            let free = amount.free[CountedAmounts::Free as usize].unwrap_or(0.0);
-            #[expect(clippy::cast_precision_loss, reason = "a number of nodes")]
-            let count = node.count as f64;
-            Some((amount.total? - free).max(0.0) * count)
-        };
-        staying.filter_map(used).sum()
-    });
+    let staying = state.in_order().filter(|node| node.stays());
+    let used = |node: &PlannedNode| {
+        let amount = node.amounts.get(state.cpu)?;
+        let free = amount.free[CountedAmounts::Free as usize].unwrap_or(0.0);
+        #[expect(clippy::cast_precision_loss, reason = "a number of nodes")]
+        let count = node.count as f64;
+        Some((amount.total? - free).max(0.0) * count)
+    };
+    let in_use: f64 = staying.filter_map(used).sum();
     let share = goals.share_percent.as_ref().map(|(percent, reason)| {
         // Ray counts in ten-thousandths; a sum may be a little off.
         let cpus = (in_use * f64::from(*percent) / 100.0 - 1e-4)
@@ -324,13 +310,14 @@ fn room(
 
 /// Idle nodes that are, or were, needed for headroom, to remember.
 pub(crate) fn remember(state: &DecisionState) -> BTreeMap<String, StandbyMemory> {
-    let nodes = state.in_order();
-    let nodes =
-        nodes.filter(|node| node.is_idle() && node.stays() && node.standby != StandbyRole::None);
-    nodes
-        .filter_map(|node| {
-            let released_at = node.standby.released_at();
-            Some((node.pod()?.to_owned(), StandbyMemory { released_at }))
-        })
-        .collect()
+    let nodes = state.entries();
+    let nodes = nodes.filter(|(_, node)| node.is_idle() && node.stays());
+    let memory = nodes.filter_map(|(number, node)| {
+        let released_at = match state.tables.standby.get(&number)? {
+            StandbyRole::Released(at) => Some(*at),
+            StandbyRole::Needed(_) | StandbyRole::Launched(_) => None,
+        };
+        Some((node.pod()?.to_owned(), StandbyMemory { released_at }))
+    });
+    memory.collect()
 }

@@ -97,16 +97,8 @@ impl Handover {
         let write = |text: &str| annotate(cluster, RECORD, text);
         let mode = object.reconcile_mode();
         if !role.is_of_mode(mode) {
-            let Some(since) = held_since.filter(|_| !object.is_deleting()) else {
-                return HandoverStep::Rest;
-            };
-            let until = since + PERMISSION_S;
-            if now < until {
-                let why =
-                    format!("effects of a process that was killed have {PERMISSION_S} s to end");
-                return HandoverStep::Wait { until, why };
-            }
-            return write(NOBODY).map_or(HandoverStep::Rest, HandoverStep::Release);
+            let held_since = held_since.filter(|_| !object.is_deleting());
+            return held_since.map_or(HandoverStep::Rest, |since| release(cluster, since, now));
         }
         if !is_eligible {
             return HandoverStep::Rest;
@@ -154,6 +146,17 @@ impl Handover {
         self.taking = Some(entry);
         Some(since)
     }
+}
+
+/// The step of a scaler that has held a cluster since then, and is not to scale it any more.
+fn release(cluster: &Value, since: f64, now: f64) -> HandoverStep {
+    let until = since + PERMISSION_S;
+    if now < until {
+        let why = format!("effects of a process that was killed have {PERMISSION_S} s to end");
+        return HandoverStep::Wait { until, why };
+    }
+    let record = annotate(cluster, RECORD, NOBODY);
+    record.map_or(HandoverStep::Rest, HandoverStep::Release)
 }
 
 #[cfg(test)]

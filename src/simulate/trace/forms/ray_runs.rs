@@ -82,11 +82,10 @@ pub(in crate::simulate::trace) fn drafts(
     // Since when each group was needed, and until when.
     let mut used: BTreeMap<String, (f64, f64)> = BTreeMap::new();
     // Tasks in a placement group are part of the group's job, and calls of an actor are part of the actor's.
-    let tasks = runs.iter();
-    let tasks = tasks.filter(|(run, ..)| run.kind == RayKind::Task && run.group.is_none());
-    let ends: HashMap<String, f64> = tasks
-        .map(|(run, _, end)| (run.task.clone(), *end))
-        .collect();
+    let is_task = |run: &RayRun| run.kind == RayKind::Task && run.group.is_none();
+    let tasks = runs.iter().filter(|(run, ..)| is_task(run));
+    let ends = tasks.map(|(run, _, end)| (run.task.clone(), *end));
+    let ends: HashMap<String, f64> = ends.collect();
     for (run, start, mut end) in runs {
         if run.kind == RayKind::Call {
             continue;
@@ -123,16 +122,19 @@ pub(in crate::simulate::trace) fn drafts(
     for (id, life) in used {
         drafts.push(group(id, life, groups)?);
     }
-    let begin = drafts
-        .iter()
-        .map(|draft| draft.at)
-        .fold(f64::INFINITY, f64::min);
-    for draft in &mut drafts {
+    count_from_begin(&mut drafts);
+    Ok((drafts, losses.into()))
+}
+
+/// Counts the times of jobs from the first one on.
+fn count_from_begin(drafts: &mut [JobDraft]) {
+    let begin = drafts.iter().map(|draft| draft.at);
+    let begin = begin.fold(f64::INFINITY, f64::min);
+    for draft in drafts {
         draft.at = to_microseconds(draft.at - begin);
         // The clocks of two nodes can differ.
         draft.seconds = to_microseconds(draft.seconds).max(0.0);
     }
-    Ok((drafts, losses.into()))
 }
 
 /// The last attempt of each task that ended, with the moment at which the first was ready, and how

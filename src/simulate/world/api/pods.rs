@@ -60,6 +60,28 @@ impl World {
         Ok(Reply::Ok)
     }
 
+    /// The refusal of a size that the node of a pod could never hold: from Kubernetes 1.36 on the API server
+    /// itself refuses that. (`plugin/pkg/admission/podresize`.)
+    fn beyond_node(&self, number: usize, wanted: Amounts) -> Option<Failure> {
+        let allocatable = self.allocatable_of(number)?;
+        if fits(wanted, allocatable) {
+            return None;
+        }
+        let milli = |amounts: Amounts| amounts.cpu.unwrap_or_default().ceil_milli();
+        let bytes = |amounts: Amounts| amounts.memory.unwrap_or_default().ceil_units();
+        let short = [
+            ("cpu", milli(wanted), milli(allocatable)),
+            ("memory", bytes(wanted), bytes(allocatable)),
+        ];
+        let short = short.into_iter().filter(|(_, wanted, most)| wanted > most);
+        let short = short.map(|(name, wanted, most)| {
+            format!("{name}, requested: {wanted}, allocatable: {most}")
+        });
+        let short = short.collect::<Vec<_>>().join("; ");
+        let message = format!("node didn't have enough allocatable resources: {short}");
+        Some(refused(403, &message, &["NodeCapacity"]))
+    }
+
     pub(super) fn resize_pod(&mut self, patch: &PodPatch) -> Result<Reply, Failure> {
         let number = self.patched_pod(patch)?;
         let mut resized = self.machines.pods[number].clone();
@@ -86,25 +108,8 @@ impl World {
         if let Some(why) = pod_level::refusal(before, spec) {
             return Err(refused(422, &why, &["FieldValueInvalid"]));
         }
-        // From Kubernetes 1.36 on the API server itself refuses what the node could never hold.
-        // (`plugin/pkg/admission/podresize`.)
-        if let Some(allocatable) = self.allocatable_of(number)
-            && !fits(resized.spec_requests(), allocatable)
-        {
-            let milli = |amounts: Amounts| amounts.cpu.unwrap_or_default().ceil_milli();
-            let bytes = |amounts: Amounts| amounts.memory.unwrap_or_default().ceil_units();
-            let wanted = resized.spec_requests();
-            let short = [
-                ("cpu", milli(wanted), milli(allocatable)),
-                ("memory", bytes(wanted), bytes(allocatable)),
-            ];
-            let short = short.into_iter().filter(|(_, wanted, most)| wanted > most);
-            let short = short.map(|(name, wanted, most)| {
-                format!("{name}, requested: {wanted}, allocatable: {most}")
-            });
-            let short = short.collect::<Vec<_>>().join("; ");
-            let message = format!("node didn't have enough allocatable resources: {short}");
-            return Err(refused(403, &message, &["NodeCapacity"]));
+        if let Some(refusal) = self.beyond_node(number, resized.spec_requests()) {
+            return Err(refusal);
         }
         // The API server leaves the generation as it is then, so that the kubelet has nothing to
         // do.

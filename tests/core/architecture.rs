@@ -283,7 +283,7 @@ const BUDGETS: [(&str, usize); 9] = [
     ("cli", 3_613),
     ("snapshot", 2_543),
     ("manifests", 1_487),
-    ("", 21_711),
+    ("", 21_542),
 ];
 
 #[test]

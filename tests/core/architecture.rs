@@ -276,14 +276,14 @@ fn lines_of_code(text: &str) -> usize {
 /// tests. Lower a number where code goes; to raise one takes a reason that the commit gives.
 const BUDGETS: [(&str, usize); 9] = [
     ("plan", 11_536),
-    ("simulate", 9_112),
+    ("simulate", 8_944),
     ("rules", 6_177),
     ("reconcile", 3_990),
     ("controller", 3_674),
     ("cli", 3_612),
     ("snapshot", 2_522),
     ("manifests", 1_487),
-    ("", 21_535),
+    ("", 21_546),
 ];
 
 #[test]

@@ -282,8 +282,8 @@ const BUDGETS: [(&str, usize); 9] = [
     ("controller", 3_674),
     ("cli", 3_592),
     ("snapshot", 2_522),
-    ("manifests", 1_487),
-    ("", 21_486),
+    ("manifests", 1_473),
+    ("", 21_460),
 ];
 
 #[test]

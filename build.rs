@@ -1,7 +1,7 @@
 //! Compiles `proto/`, without protoc.
 //!
-//! The client goes into the library; the server, with messages of its own, is generated for tests
-//! only (`tests/play_gcs/`), so that no server is in what is released.
+//! The library has the messages, and calls methods by their paths (`src/gcs/client.rs`). The server, with messages of
+//! its own, is generated for tests only (`tests/play_gcs/`), so that none is in what is released.
 
 use std::error::Error;
 use std::path::{Path, PathBuf};
@@ -51,11 +51,6 @@ fn main() -> Result<(), Box<dyn Error>> {
 
 fn generate(folder: &Path, is_client: bool) -> Result<(), Box<dyn Error>> {
     std::fs::create_dir_all(folder)?;
-    let codec = if is_client {
-        "crate::gcs::codec::Bounded"
-    } else {
-        "tonic_prost::ProstCodec"
-    };
     let mut config = tonic_prost_build::configure();
     // The client's requests are the snapshot's own types.
     for (message, name) in SHARED.iter().filter(|_| is_client) {
@@ -63,8 +58,7 @@ fn generate(folder: &Path, is_client: bool) -> Result<(), Box<dyn Error>> {
         config = config.extern_path(format!(".ray.rpc.{message}"), path);
     }
     config
-        .codec_path(codec)
-        .build_client(is_client)
+        .build_client(false)
         .build_server(!is_client)
         .build_transport(false)
         .btree_map(".")

@@ -28,4 +28,4 @@ pub use limits::{LimitRange, ResourceQuota};
 pub use node::{Node, Nodes};
 pub use objects::{Objects, StoredObject};
 pub use pods::{Pods, RayPod};
-pub use version::{KubernetesVersion, NoKubernetesVersion};
+pub use version::KubernetesVersion;

@@ -18,6 +18,16 @@ const MAX_LEN: usize = 64;
 /// Magnitudes from 10¹⁹ on are refused: the API server would silently lower them to 2⁶³-1.
 const MAX_WHOLE: i128 = 10_i128.pow(19);
 
+/// The whole number that is nearest to a float: 0 for one below 0, the largest for one that is too large.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "rounded just before, and saturating"
+)]
+pub fn nearest_whole(value: f64) -> u64 {
+    value.round() as u64
+}
+
 /// An exact amount of a resource, in nanos of its base unit (cores, bytes, pieces).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Quantity(i128);

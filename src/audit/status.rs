@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::closing::Closing;
 use crate::facts::Facts;
 use crate::object_audit::AuditTally;
-use crate::policy::resource::{Condition, Offender, RayPolicy, RayPolicyStatus};
+use crate::policy::resource::{Condition, RayPolicy, RayPolicyStatus};
 use crate::policy::{Exemption, Policies, Policy};
 use crate::raypolicy;
 use crate::raypolicy::{PolicyFault, Weight, compile};
@@ -110,21 +110,14 @@ fn status(
             _ => now.strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
         };
     }
-    let offenders = tally.offenders.iter().map(|offender| Offender {
-        kind: offender.object.kind.name().to_owned(),
-        namespace: offender.object.namespace.clone().unwrap_or_default(),
-        name: offender.object.name.clone(),
-        denials: offender.denials,
-        findings: offender.findings,
-        rules: offender.rules.iter().map(ToString::to_string).collect(),
-    });
+    let offenders = tally.offenders.iter();
     RayPolicyStatus {
         observed_generation: generation,
         objects: tally.objects,
         denied: tally.denied,
         would_deny: tally.would_deny,
         rules: tally.rules.values().cloned().collect(),
-        worst_offenders: offenders.collect(),
+        worst_offenders: offenders.map(|(_, offender)| offender.clone()).collect(),
         conditions,
     }
 }

@@ -30,5 +30,5 @@ mod options;
 mod run;
 mod secret;
 
-pub use options::{CertificateOptions, CertificateOptionsError, parse_lifetime};
+pub use options::{CertificateOptions, parse_lifetime};
 pub use run::{WallClock, run};

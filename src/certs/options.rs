@@ -2,10 +2,9 @@
 
 use std::time::Duration;
 
-use thiserror::Error;
-
 use super::issue::AUTHORITY_LIFETIME;
 use crate::manifests::names;
+use crate::text::Misread;
 
 /// The options for certificates that Rayfit issues itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,41 +19,17 @@ pub struct CertificateOptions {
     pub propagation: Duration,
 }
 
-/// The reason why certificates cannot be managed with these options.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
-pub enum CertificateOptionsError {
-    /// The Secret is not given as `NAMESPACE/NAME`.
-    #[error("{0:?} is not the name of a Secret: write NAMESPACE/NAME, for example \
-             rayfit-system/{secret}", secret = names::OWN_SECRET)]
-    Secret(String),
-    /// The authority would not outlive its leaves.
-    #[error(
-        "a certificate that lives {0:?} is too long-lived: its authority lives ten years, and is \
-         replaced when less than two lifetimes of a certificate are left, so give it two years at most"
-    )]
-    TooLong(Duration),
-    /// The certificate would end before its authority could be replaced.
-    #[error(
-        "a certificate that lives {leaf:?} would expire before API servers know another authority, \
-         which takes {propagation:?}: give it at least twenty times as long"
-    )]
-    TooShort {
-        /// The leaf's lifetime.
-        leaf: Duration,
-        /// The time for which a rotation waits.
-        propagation: Duration,
-    },
-    /// The text is not a time.
-    #[error("{0:?} is not a duration: write a number and s, m, h or d, for example 365d")]
-    Lifetime(String),
-}
-
 const DAY: Duration = Duration::from_hours(24);
 
 impl CertificateOptions {
     /// The default options: certificates for 90 days. `secret` is `NAMESPACE/NAME`.
-    pub fn new(secret: &str) -> Result<Self, CertificateOptionsError> {
-        let wrong = || CertificateOptionsError::Secret(secret.to_owned());
+    pub fn new(secret: &str) -> Result<Self, Misread> {
+        let wrong = || {
+            Misread(format!(
+                "{secret:?} is not the name of a Secret: write NAMESPACE/NAME, for example rayfit-system/{}",
+                names::OWN_SECRET
+            ))
+        };
         let (namespace, name) = secret.split_once('/').ok_or_else(wrong)?;
         if namespace.is_empty() || name.is_empty() || name.contains('/') {
             return Err(wrong());
@@ -68,15 +43,21 @@ impl CertificateOptions {
     }
 
     /// Checks that certificates with these lifetimes can be rotated without a gap.
-    pub fn check(&self) -> Result<(), CertificateOptionsError> {
+    pub fn check(&self) -> Result<(), Misread> {
         let (leaf, propagation) = (self.leaf_lifetime, self.propagation);
         if leaf * 5 > AUTHORITY_LIFETIME {
-            return Err(CertificateOptionsError::TooLong(leaf));
+            return Err(Misread(format!(
+                "a certificate that lives {leaf:?} is too long-lived: its authority lives ten years, and is \
+                 replaced when less than two lifetimes of a certificate are left, so give it two years at most"
+            )));
         }
         // A leaf is renewed when a quarter of its lifetime is left, and until then former authorities
         // have to be gone.
         if leaf < propagation * 20 {
-            return Err(CertificateOptionsError::TooShort { leaf, propagation });
+            return Err(Misread(format!(
+                "a certificate that lives {leaf:?} would expire before API servers know another authority, \
+                 which takes {propagation:?}: give it at least twenty times as long"
+            )));
         }
         Ok(())
     }
@@ -89,8 +70,12 @@ impl CertificateOptions {
 }
 
 /// Reads a lifetime such as `365d`, `12h`, `30m` or `45s`, for flags.
-pub fn parse_lifetime(text: &str) -> Result<Duration, CertificateOptionsError> {
-    let wrong = || CertificateOptionsError::Lifetime(text.to_owned());
+pub fn parse_lifetime(text: &str) -> Result<Duration, Misread> {
+    let wrong = || {
+        Misread(format!(
+            "{text:?} is not a duration: write a number and s, m, h or d, for example 365d"
+        ))
+    };
     let unit = text.chars().last().ok_or_else(wrong)?;
     let seconds: u64 = match unit {
         's' => 1,
@@ -145,18 +130,13 @@ mod tests {
             leaf_lifetime: 800 * DAY,
             ..options.clone()
         };
-        assert!(matches!(
-            lasting.check(),
-            Err(CertificateOptionsError::TooLong(_))
-        ));
+        let fault = |options: &CertificateOptions| options.check().unwrap_err().to_string();
+        assert!(fault(&lasting).contains("is too long-lived"));
         let hasty = CertificateOptions {
             leaf_lifetime: Duration::from_mins(1),
             ..options
         };
-        assert!(matches!(
-            hasty.check(),
-            Err(CertificateOptionsError::TooShort { .. })
-        ));
+        assert!(fault(&hasty).contains("would expire before"));
         for wrong in ["certs", "/certs", "ray/", "a/b/c"] {
             assert!(CertificateOptions::new(wrong).is_err(), "{wrong}");
         }

@@ -9,12 +9,13 @@ use serde::de::IgnoredAny;
 use tokio::sync::Notify;
 use tokio::time::sleep;
 
+use super::CertificateOptions;
 use super::cluster::{CertificateError, ClusterClient};
 use super::contents::Contents;
 use super::issue::{self, IssueError};
 use super::next::{CertificateStep, next};
-use super::{CertificateOptions, CertificateOptionsError};
 use crate::apiserver::{Informers, Reading, Selection, WatchEvent};
+use crate::text::Misread;
 use crate::tls::CertificateStore;
 
 /// The time until the next look when everything is settled and no watch reports a change.
@@ -36,7 +37,7 @@ pub async fn run(
     store: Arc<CertificateStore>,
     clock: WallClock,
     stop: impl Future<Output = ()>,
-) -> Result<(), CertificateOptionsError> {
+) -> Result<(), Misread> {
     options.check()?;
     let mut keeper = Keeper {
         cluster: ClusterClient::new(&informers.client(), options.clone()),

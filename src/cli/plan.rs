@@ -40,10 +40,6 @@ pub(super) struct PlanCommand {
     #[arg(long, value_enum)]
     strategy: Option<Strategy>,
 
-    /// Give up pending pods that nothing has needed for this many seconds
-    #[arg(long, value_name = "SECONDS")]
-    pending_idle_timeout: Option<f64>,
-
     /// Output format
     #[arg(short, long, value_enum, default_value_t, value_name = "FORMAT")]
     output: TextFormat,
@@ -141,7 +137,6 @@ impl PlanCommand {
     ) -> anyhow::Result<()> {
         let settings = PlanSettings {
             strategy: self.strategy.unwrap_or(usual.strategy),
-            pending_idle_timeout_s: self.pending_idle_timeout.or(usual.pending_idle_timeout_s),
             ..usual
         };
         let (plan, report) = decide(snapshot, &settings);

@@ -15,7 +15,6 @@ use crate::manifests::names::CERTIFICATE_FOLDER;
 use crate::server::ConnectionTimeouts;
 use crate::server::run::{CertificateSource, ServeOptions, run};
 use crate::telemetry::logs::{self, LogFormat};
-use crate::tls::CertificateDirectory;
 
 /// Serve the admission webhooks, and scale the clusters in mode central
 ///
@@ -39,15 +38,12 @@ pub(super) struct ServeCommand {
     #[arg(long, default_value_t = 10250)]
     port: u16,
 
-    /// Address for the health and metrics port, if different from --bind
-    #[arg(long, value_name = "IP")]
-    health_bind: Option<IpAddr>,
-
     /// Port of /livez, /readyz and /metrics (plain HTTP)
     #[arg(long, default_value_t = 8080)]
     health_port: u16,
 
-    /// Directory with the certificate and its key; they may appear after the process has started
+    /// Directory with the certificate (tls.crt) and its key (tls.key), in PEM; they may appear after the process has
+    /// started
     ///
     /// Checked every ten seconds; new connections use a new pair.
     #[arg(
@@ -57,14 +53,6 @@ pub(super) struct ServeCommand {
         conflicts_with = "self_managed_certs"
     )]
     cert_dir: PathBuf,
-
-    /// File name of the certificate chain in that directory (PEM, serving certificate first)
-    #[arg(long, value_name = "FILE", default_value = "tls.crt")]
-    cert_name: String,
-
-    /// File name of the private key in that directory (PEM: PKCS#8, PKCS#1 or SEC1)
-    #[arg(long, value_name = "FILE", default_value = "tls.key")]
-    key_name: String,
 
     /// File with the authorities (PEM) that issue the client certificates of callers
     ///
@@ -161,7 +149,6 @@ impl ServeCommand {
     }
 
     fn options(self) -> anyhow::Result<ServeOptions> {
-        let health_ip = self.health_bind.unwrap_or(self.bind);
         let settings = self.settings.settings();
         // The audit has a Lease too, and with it the namespace and the name of the replica, even without the
         // controller.
@@ -170,11 +157,7 @@ impl ServeCommand {
         let certificates = match self.own_certificates.options()? {
             Some(own) => CertificateSource::Own(own),
             None => CertificateSource::Directory {
-                directory: CertificateDirectory {
-                    path: self.cert_dir,
-                    certificate: self.cert_name,
-                    key: self.key_name,
-                },
+                directory: self.cert_dir,
                 interval: self.cert_interval,
             },
         };
@@ -183,7 +166,7 @@ impl ServeCommand {
             controller,
             audit,
             address: SocketAddr::new(self.bind, self.port),
-            health_address: SocketAddr::new(health_ip, self.health_port),
+            health_address: SocketAddr::new(self.bind, self.health_port),
             certificates,
             client_authority: self.client_ca_file,
             settings,

@@ -83,9 +83,9 @@ impl TraceCommand {
                 stem.to_string_lossy().into_owned()
             }
         };
-        let imported = trace::import(&text, &name).context(source.name())?;
-        imported.losses.iter().for_each(outcome::warn);
-        let shown = &self.hashing.hashed(imported.trace)?;
+        let (imported, losses) = trace::import(&text, &name).context(source.name())?;
+        losses.iter().for_each(outcome::warn);
+        let shown = &self.hashing.hashed(imported)?;
         match (self.summary, self.output) {
             (false, _) => {
                 for line in trace::lines(shown) {

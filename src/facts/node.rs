@@ -1,5 +1,6 @@
 //! A Kubernetes node, as far as it decides which pods it can hold.
 
+use serde::Deserialize;
 use serde_json::Value;
 
 use super::metadata::metadata_text;
@@ -24,11 +25,13 @@ pub struct Node {
 }
 
 /// A taint that keeps pods off.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct NodeTaint {
     /// Its key.
     pub key: String,
     /// Its value, empty if it has none.
+    #[serde(default)]
     pub value: String,
     /// `NoSchedule` or `NoExecute`.
     pub effect: String,

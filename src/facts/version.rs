@@ -5,6 +5,8 @@ use std::str::FromStr;
 
 use serde::Deserialize;
 
+use crate::text::Misread;
+
 /// A minor version of Kubernetes; ordered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(try_from = "String")]
@@ -15,11 +17,6 @@ pub struct KubernetesVersion {
     pub minor: u32,
 }
 
-/// A text that is not a version of Kubernetes.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("\"{0}\" is not a version of Kubernetes: write it like \"1.35\", in quotes")]
-pub struct NoKubernetesVersion(pub String);
-
 impl KubernetesVersion {
     /// The version with these two numbers.
     pub const fn new(major: u32, minor: u32) -> Self {
@@ -28,11 +25,15 @@ impl KubernetesVersion {
 }
 
 impl FromStr for KubernetesVersion {
-    type Err = NoKubernetesVersion;
+    type Err = Misread;
 
     /// Reads `1.35`, `v1.35.2`, and the forms of providers: `1.35+`, `v1.35.2-gke.100`.
-    fn from_str(text: &str) -> Result<Self, NoKubernetesVersion> {
-        let wrong = || NoKubernetesVersion(text.to_owned());
+    fn from_str(text: &str) -> Result<Self, Misread> {
+        let wrong = || {
+            Misread(format!(
+                "\"{text}\" is not a version of Kubernetes: write it like \"1.35\", in quotes"
+            ))
+        };
         let mut parts = text.strip_prefix('v').unwrap_or(text).split('.');
         let mut number = || {
             let part = parts.next()?;
@@ -46,9 +47,9 @@ impl FromStr for KubernetesVersion {
 }
 
 impl TryFrom<String> for KubernetesVersion {
-    type Error = NoKubernetesVersion;
+    type Error = Misread;
 
-    fn try_from(text: String) -> Result<Self, NoKubernetesVersion> {
+    fn try_from(text: String) -> Result<Self, Misread> {
         text.parse()
     }
 }

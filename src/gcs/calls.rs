@@ -4,22 +4,14 @@ use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 
 use prost::Message as _;
-use tonic::transport::Channel;
 
 use super::error::LONGEST_MESSAGE;
-use super::wire::ray::rpc::actor_info_gcs_service_client::ActorInfoGcsServiceClient;
-use super::wire::ray::rpc::autoscaler::autoscaler_state_service_client::AutoscalerStateServiceClient;
 use super::wire::ray::rpc::autoscaler::{
     DrainNodeReason, DrainNodeRequest, GetClusterResourceStateRequest, GetClusterStatusRequest,
     ReportAutoscalingStateRequest, ResizeRayletResourceInstancesRequest,
 };
-use super::wire::ray::rpc::internal_kv_gcs_service_client::InternalKvGcsServiceClient;
-use super::wire::ray::rpc::job_info_gcs_service_client::JobInfoGcsServiceClient;
-use super::wire::ray::rpc::node_info_gcs_service_client::NodeInfoGcsServiceClient;
-use super::wire::ray::rpc::placement_group_info_gcs_service_client::PlacementGroupInfoGcsServiceClient;
-use super::wire::ray::rpc::task_info_gcs_service_client::TaskInfoGcsServiceClient;
 use super::wire::ray::rpc::{
-    ActorTableData, DrainNodeData, DrainNodeRequest as StopNodeRequest, GcsStatus,
+    self, ActorTableData, DrainNodeData, DrainNodeRequest as StopNodeRequest, GcsStatus,
     GetAllActorInfoRequest, GetAllJobInfoRequest, GetAllPlacementGroupRequest,
     GetTaskEventsRequest, InternalKvDelRequest, InternalKvGetRequest, InternalKvPutRequest,
 };
@@ -77,20 +69,11 @@ impl Client {
     }
 
     async fn state_within(&self, limit: usize) -> Result<ClusterResourceState, CallError> {
-        let reply = self
-            .call(
-                Call::ClusterState,
-                // It names no version of a state that was seen before: a GCS that has been
-                // restarted aborts at one that it has not reached yet.
-                GetClusterResourceStateRequest {},
-                |channel, request| async move {
-                    AutoscalerStateServiceClient::new(channel)
-                        .max_decoding_message_size(limit)
-                        .get_cluster_resource_state(request)
-                        .await
-                },
-            )
-            .await?;
+        // It names no version of a state that was seen before: a GCS that has been restarted aborts at
+        // one that it has not reached yet.
+        let message = GetClusterResourceStateRequest {};
+        let reply: rpc::autoscaler::GetClusterResourceStateReply =
+            self.call(Call::ClusterState, message, limit).await?;
         // Only half of the limit counts as usual again, so that a cluster whose answers are about
         // as large as the limit is not asked twice each time.
         if reply.encoded_len() <= self.usual_answer() / 2 {
@@ -110,14 +93,7 @@ impl Client {
         let (_permit, limit) = (self.permit().await, self.limits.answer);
         let call = Call::ClusterStatus;
         let request = GetClusterStatusRequest {};
-        let reply = self
-            .call(call, request, |channel, request| async move {
-                AutoscalerStateServiceClient::new(channel)
-                    .max_decoding_message_size(limit)
-                    .get_cluster_status(request)
-                    .await
-            })
-            .await?;
+        let reply: rpc::autoscaler::GetClusterStatusReply = self.call(call, request, limit).await?;
         let state = ClusterResourceState::from(reply.cluster_resource_state.unwrap_or_default());
         validate::check(&state)
             .map_err(|unusable| self.error(call, GcsFault::Unusable(unusable)))?;
@@ -129,13 +105,9 @@ impl Client {
         let message = ReportAutoscalingStateRequest {
             autoscaling_state: Some(state.into()),
         };
-        self.call(Call::Report, message, |channel, request| async move {
-            self.autoscaler(channel)
-                .report_autoscaling_state(request)
-                .await
-        })
-        .await?;
-        Ok(())
+        let call = self.call(Call::Report, message, self.limits.answer);
+        call.await
+            .map(|_: rpc::autoscaler::ReportAutoscalingStateReply| ())
     }
 
     /// Asks a node to drain.
@@ -160,11 +132,8 @@ impl Client {
             reason_message: why.to_owned(),
             deadline_timestamp_ms: i64::try_from(stopped_at_ms.unwrap_or(0)).unwrap_or(i64::MAX),
         };
-        let reply = self
-            .call(Call::Drain, message, |channel, request| async move {
-                self.autoscaler(channel).drain_node(request).await
-            })
-            .await?;
+        let reply: rpc::autoscaler::DrainNodeReply =
+            self.call(Call::Drain, message, self.limits.answer).await?;
         Ok(if reply.is_accepted {
             DrainCall::Accepted
         } else {
@@ -178,13 +147,7 @@ impl Client {
         let message = StopNodeRequest {
             drain_node_data: vec![DrainNodeData { node_id }],
         };
-        let reply = self
-            .call(Call::Stop, message, |channel, request| async move {
-                NodeInfoGcsServiceClient::new(channel)
-                    .drain_node(request)
-                    .await
-            })
-            .await?;
+        let reply: rpc::DrainNodeReply = self.call(Call::Stop, message, self.limits.answer).await?;
         self.checked(Call::Stop, reply.status)
     }
 
@@ -207,13 +170,8 @@ impl Client {
             node_id: node.as_bytes().to_vec(),
             resources: cpu.into_iter().chain(memory).collect(),
         };
-        let reply = self
-            .call(Call::Resize, message, |channel, request| async move {
-                self.autoscaler(channel)
-                    .resize_raylet_resource_instances(request)
-                    .await
-            })
-            .await?;
+        let reply: rpc::autoscaler::ResizeRayletResourceInstancesReply =
+            self.call(Call::Resize, message, self.limits.answer).await?;
         Ok(reply.total_resources)
     }
 
@@ -223,11 +181,8 @@ impl Client {
             key: key.into(),
             namespace: namespace.into(),
         };
-        let reply = self
-            .call(Call::KvGet, message, |channel, request| async move {
-                self.kv(channel).internal_kv_get(request).await
-            })
-            .await?;
+        let reply: rpc::InternalKvGetReply =
+            self.call(Call::KvGet, message, self.limits.answer).await?;
         if let Some(GcsStatus { code, .. }) = reply.status
             && code == NO_SUCH_KEY
         {
@@ -245,11 +200,8 @@ impl Client {
             overwrite: true,
             namespace: namespace.into(),
         };
-        let reply = self
-            .call(Call::KvPut, message, |channel, request| async move {
-                self.kv(channel).internal_kv_put(request).await
-            })
-            .await?;
+        let reply: rpc::InternalKvPutReply =
+            self.call(Call::KvPut, message, self.limits.answer).await?;
         self.checked(Call::KvPut, reply.status)
     }
 
@@ -259,11 +211,8 @@ impl Client {
             key: key.into(),
             namespace: namespace.into(),
         };
-        let reply = self
-            .call(Call::KvDel, message, |channel, request| async move {
-                self.kv(channel).internal_kv_del(request).await
-            })
-            .await?;
+        let reply: rpc::InternalKvDelReply =
+            self.call(Call::KvDel, message, self.limits.answer).await?;
         self.checked(Call::KvDel, reply.status)
     }
 
@@ -272,34 +221,14 @@ impl Client {
     pub async fn history(&self) -> Result<RayHistory, CallError> {
         let limit = self.limits.answer;
         let call = Call::TaskEvents;
-        let tasks = self
-            .call(
-                call,
-                // With a limit the GCS would give the oldest attempts.
-                GetTaskEventsRequest {},
-                |channel, request| async move {
-                    TaskInfoGcsServiceClient::new(channel)
-                        .max_decoding_message_size(limit)
-                        .get_task_events(request)
-                        .await
-                },
-            )
-            .await?;
+        // With a limit the GCS would give the oldest attempts.
+        let all = GetTaskEventsRequest {};
+        let tasks: rpc::GetTaskEventsReply = self.call(call, all, limit).await?;
         self.checked(call, tasks.status)?;
         let actors = self.actors(true, limit).await?;
         let call = Call::PlacementGroups;
-        let groups = self
-            .call(
-                call,
-                GetAllPlacementGroupRequest {},
-                |channel, request| async move {
-                    PlacementGroupInfoGcsServiceClient::new(channel)
-                        .max_decoding_message_size(limit)
-                        .get_all_placement_group(request)
-                        .await
-                },
-            )
-            .await?;
+        let all = GetAllPlacementGroupRequest {};
+        let groups: rpc::GetAllPlacementGroupReply = self.call(call, all, limit).await?;
         self.checked(call, groups.status)?;
         let runs = tasks.events_by_task.into_iter();
         let groups = groups.placement_group_table_data.into_iter();
@@ -335,14 +264,7 @@ impl Client {
             skip_submission_job_info_field: true,
             skip_is_running_tasks_field: true,
         };
-        let jobs = self
-            .call(call, all, |channel, request| async move {
-                JobInfoGcsServiceClient::new(channel)
-                    .max_decoding_message_size(limit)
-                    .get_all_job_info(request)
-                    .await
-            })
-            .await?;
+        let jobs: rpc::GetAllJobInfoReply = self.call(call, all, limit).await?;
         self.checked(call, jobs.status)?;
         // Each answer is counted and dropped before the next one is asked for.
         let of_jobs = users::of_jobs(&jobs.job_info_list);
@@ -362,14 +284,7 @@ impl Client {
     ) -> Result<Vec<ActorTableData>, CallError> {
         let call = Call::Actors;
         let which = GetAllActorInfoRequest { show_dead_jobs };
-        let actors = self
-            .call(call, which, |channel, request| async move {
-                ActorInfoGcsServiceClient::new(channel)
-                    .max_decoding_message_size(limit)
-                    .get_all_actor_info(request)
-                    .await
-            })
-            .await?;
+        let actors: rpc::GetAllActorInfoReply = self.call(call, which, limit).await?;
         self.checked(call, actors.status)?;
         Ok(actors.actor_table_data)
     }
@@ -386,13 +301,5 @@ impl Client {
             GcsFault::Other(format!("status {code}: {message}"))
         };
         Err(self.error(call, fault))
-    }
-
-    fn autoscaler(&self, channel: Channel) -> AutoscalerStateServiceClient<Channel> {
-        AutoscalerStateServiceClient::new(channel).max_decoding_message_size(self.limits.answer)
-    }
-
-    fn kv(&self, channel: Channel) -> InternalKvGcsServiceClient<Channel> {
-        InternalKvGcsServiceClient::new(channel).max_decoding_message_size(self.limits.answer)
     }
 }

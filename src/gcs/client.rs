@@ -1,15 +1,18 @@
 //! The client: one shared connection, a deadline for each call, and classified errors.
 
-use std::future::Future;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use prost::Message;
 use tokio::time::Instant;
-use tonic::transport::Channel;
+use tonic::client::Grpc;
+use tonic::codegen::http::uri::PathAndQuery;
 use tonic::{Request, Response, Status};
 
+use super::codec::Bounded;
 use super::link::Link;
+use super::wire::bounds::GcsAnswer;
 use super::{Call, CallError, Endpoint, GcsFault};
 use crate::fair_semaphore::{FairPermit, FairSemaphore};
 
@@ -111,15 +114,16 @@ impl Client {
         }
     }
 
-    /// Sends `message` once through `run` and waits for the answer, at most until the deadline.
-    pub(super) async fn call<Q, R, F>(
+    /// Sends `message` once and waits for an answer of at most `limit` bytes, until the deadline.
+    pub(super) async fn call<Q, A>(
         &self,
         call: Call,
         message: Q,
-        run: impl FnOnce(Channel, Request<Q>) -> F,
-    ) -> Result<R, CallError>
+        limit: usize,
+    ) -> Result<A, CallError>
     where
-        F: Future<Output = Result<Response<R>, Status>>,
+        Q: Message + Send + Sync + 'static,
+        A: Message + GcsAnswer + Default + Send + 'static,
     {
         let deadline = self.limits.deadline;
         let mut request = Request::new(message);
@@ -134,7 +138,17 @@ impl Client {
         let (channel, generation) =
             opened.map_err(|wait| self.error(call, GcsFault::BackingOff(wait)))?;
         // tonic's own limit neither includes connecting nor receiving the body of the answer.
-        let answer = tokio::time::timeout(deadline, run(channel, request)).await;
+        let answer: Result<Result<Response<A>, Status>, _> =
+            tokio::time::timeout(deadline, async {
+                let mut service = Grpc::new(channel).max_decoding_message_size(limit);
+                let ready = service.ready().await;
+                ready.map_err(|error| {
+                    Status::unknown(format!("the client is not ready: {error}"))
+                })?;
+                let path = PathAndQuery::from_static(call.path());
+                service.unary(request, path, Bounded::default()).await
+            })
+            .await;
         let fault = match answer {
             Ok(Ok(response)) => {
                 self.link().answered(generation);

@@ -14,11 +14,8 @@ use super::wire::bounds::{self, GcsAnswer};
 /// The size, in bytes, from which on decoding takes so long that other tasks must not wait for it.
 const LARGE: usize = 256 << 10;
 
-/// Protobuf messages, the answers within bounds. `build.rs` gives it to the generated clients.
+/// Protobuf messages, the answers within bounds.
 pub(super) struct Bounded<Q, A>(PhantomData<(Q, A)>);
-
-/// Decodes an answer within its bounds.
-pub(super) struct BoundedDecoder<A>(PhantomData<A>);
 
 impl<Q, A> Default for Bounded<Q, A> {
     fn default() -> Self {
@@ -34,18 +31,18 @@ where
     type Encode = Q;
     type Decode = A;
     type Encoder = ProstEncoder<Q>;
-    type Decoder = BoundedDecoder<A>;
+    type Decoder = Self;
 
     fn encoder(&mut self) -> Self::Encoder {
         ProstCodec::<Q, A>::raw_encoder(BufferSettings::default())
     }
 
     fn decoder(&mut self) -> Self::Decoder {
-        BoundedDecoder(PhantomData)
+        Self::default()
     }
 }
 
-impl<A: Message + GcsAnswer + Default> Decoder for BoundedDecoder<A> {
+impl<Q, A: Message + GcsAnswer + Default> Decoder for Bounded<Q, A> {
     type Item = A;
     type Error = Status;
 

@@ -7,6 +7,7 @@ use std::str::FromStr;
 
 use super::credentials::{Material, Tls};
 use crate::ray::cluster::GCS_PORT;
+use crate::text::Misread;
 
 /// Host and port of a GCS.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -17,11 +18,6 @@ pub struct Address {
     pub port: u16,
 }
 
-/// A text that is not an address.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is not an address of a GCS: write HOST or HOST:PORT, an IPv6 address in brackets")]
-pub struct NotAnAddress(String);
-
 impl Address {
     /// A host name or IP address (IPv6 without brackets), and a port.
     pub fn new(host: impl Into<String>, port: u16) -> Self {
@@ -31,11 +27,16 @@ impl Address {
 }
 
 impl FromStr for Address {
-    type Err = NotAnAddress;
+    type Err = Misread;
 
     /// `HOST`, `HOST:PORT`, `[V6]`, `[V6]:PORT` or a bare IPv6 address.
-    fn from_str(text: &str) -> Result<Self, NotAnAddress> {
-        let wrong = || NotAnAddress(text.chars().take(300).collect());
+    fn from_str(text: &str) -> Result<Self, Misread> {
+        let wrong = || {
+            let text: String = text.chars().take(300).collect();
+            Misread(format!(
+                "{text:?} is not an address of a GCS: write HOST or HOST:PORT, an IPv6 address in brackets"
+            ))
+        };
         let (host, port) = match text.strip_prefix('[') {
             Some(rest) => {
                 let (host, tail) = rest.split_once(']').ok_or_else(wrong)?;
@@ -84,14 +85,6 @@ pub struct Endpoint {
 /// The path at which KubeRay mounts the service account's token for Ray (`enableK8sTokenAuth`).
 const SERVICE_ACCOUNT_TOKEN: &str = "/var/run/secrets/ray.io/serviceaccount/token";
 
-/// TLS is on without all of its files.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "RAY_USE_TLS is on and {0} is not set: set RAY_TLS_SERVER_CERT, RAY_TLS_SERVER_KEY and \
-     RAY_TLS_CA_CERT, as the Ray containers have them"
-)]
-pub struct MissingTlsFile(&'static str);
-
 impl Endpoint {
     /// A GCS that requires no credentials.
     pub fn plain(address: Address) -> Self {
@@ -108,7 +101,7 @@ impl Endpoint {
     pub fn from_environment(
         address: Address,
         variable: impl Fn(&str) -> Option<String>,
-    ) -> Result<Self, MissingTlsFile> {
+    ) -> Result<Self, Misread> {
         // Ray takes an empty variable for an absent one.
         let variable = |name: &str| variable(name).filter(|value| !value.is_empty());
         let is_on = |name: &str| {
@@ -130,8 +123,13 @@ impl Endpoint {
         }
         if is_on("RAY_USE_TLS") {
             let file = |name: &'static str| {
-                let path = variable(name).ok_or(MissingTlsFile(name))?;
-                Ok(Material::File(path.into()))
+                let path = variable(name).map(|path| Material::File(path.into()));
+                path.ok_or_else(|| {
+                    Misread(format!(
+                        "RAY_USE_TLS is on and {name} is not set: set RAY_TLS_SERVER_CERT, RAY_TLS_SERVER_KEY and \
+                         RAY_TLS_CA_CERT, as the Ray containers have them"
+                    ))
+                })
             };
             endpoint.tls = Some(Tls {
                 certificate: file("RAY_TLS_SERVER_CERT")?,
@@ -178,7 +176,7 @@ mod tests {
         }
     }
 
-    fn endpoint(variables: &[(&str, &str)]) -> Result<Endpoint, MissingTlsFile> {
+    fn endpoint(variables: &[(&str, &str)]) -> Result<Endpoint, Misread> {
         Endpoint::from_environment(Address::new("127.0.0.1", 6379), |name| {
             let found = variables.iter().find(|(key, _)| *key == name);
             found.map(|(_, value)| (*value).to_owned())
@@ -229,7 +227,10 @@ mod tests {
         let tls = endpoint(&variables).unwrap().tls.unwrap();
         assert_eq!(tls.key, Material::File("/etc/ray/tls/tls.key".into()));
         variables.pop();
-        let missing = MissingTlsFile("RAY_TLS_CA_CERT");
-        assert_eq!(endpoint(&variables), Err(missing));
+        let missing = endpoint(&variables).unwrap_err().to_string();
+        assert!(
+            missing.contains("and RAY_TLS_CA_CERT is not set"),
+            "{missing}"
+        );
     }
 }

@@ -186,26 +186,41 @@ impl GcsFault {
 /// The most characters of a GCS's message that are passed on.
 pub(super) const LONGEST_MESSAGE: usize = 400;
 
+impl Call {
+    /// The path of the method in gRPC.
+    pub(super) const fn path(self) -> &'static str {
+        match self {
+            Self::ClusterState => {
+                "/ray.rpc.autoscaler.AutoscalerStateService/GetClusterResourceState"
+            }
+            Self::ClusterStatus => "/ray.rpc.autoscaler.AutoscalerStateService/GetClusterStatus",
+            Self::Report => "/ray.rpc.autoscaler.AutoscalerStateService/ReportAutoscalingState",
+            Self::Drain => "/ray.rpc.autoscaler.AutoscalerStateService/DrainNode",
+            Self::Stop => "/ray.rpc.NodeInfoGcsService/DrainNode",
+            Self::Resize => {
+                "/ray.rpc.autoscaler.AutoscalerStateService/ResizeRayletResourceInstances"
+            }
+            Self::KvGet => "/ray.rpc.InternalKVGcsService/InternalKVGet",
+            Self::KvPut => "/ray.rpc.InternalKVGcsService/InternalKVPut",
+            Self::KvDel => "/ray.rpc.InternalKVGcsService/InternalKVDel",
+            Self::TaskEvents => "/ray.rpc.TaskInfoGcsService/GetTaskEvents",
+            Self::Actors => "/ray.rpc.ActorInfoGcsService/GetAllActorInfo",
+            Self::Jobs => "/ray.rpc.JobInfoGcsService/GetAllJobInfo",
+            Self::PlacementGroups => "/ray.rpc.PlacementGroupInfoGcsService/GetAllPlacementGroup",
+            Self::Subscribe => "/ray.rpc.ObservabilityPubSubService/GcsSubscriberCommandBatch",
+            Self::Reports => "/ray.rpc.ObservabilityPubSubService/GcsSubscriberPoll",
+            Self::Publish => "/ray.rpc.ObservabilityPubSubService/GcsPublish",
+        }
+    }
+}
+
 impl fmt::Display for Call {
-    /// The name of the method.
+    /// The name of the method, which two services have in common where nodes are stopped.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::ClusterState => "GetClusterResourceState",
-            Self::ClusterStatus => "GetClusterStatus",
-            Self::Report => "ReportAutoscalingState",
-            Self::Drain => "DrainNode",
-            Self::Stop => "NodeInfo DrainNode",
-            Self::Resize => "ResizeRayletResourceInstances",
-            Self::KvGet => "InternalKVGet",
-            Self::KvPut => "InternalKVPut",
-            Self::KvDel => "InternalKVDel",
-            Self::TaskEvents => "GetTaskEvents",
-            Self::Actors => "GetAllActorInfo",
-            Self::Jobs => "GetAllJobInfo",
-            Self::PlacementGroups => "GetAllPlacementGroup",
-            Self::Subscribe => "GcsSubscriberCommandBatch",
-            Self::Reports => "GcsSubscriberPoll",
-            Self::Publish => "GcsPublish",
-        })
+        let method = self.path().rsplit('/').next().unwrap_or_default();
+        match self {
+            Self::Stop => write!(f, "NodeInfo {method}"),
+            _ => f.write_str(method),
+        }
     }
 }

@@ -1,10 +1,7 @@
 //! The connection of a client: TCP, and TLS where it is required; and when it may try to connect again.
 
-use std::future::Future;
 use std::io;
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 use std::time::Duration;
 
 use hyper_util::rt::TokioIo;
@@ -15,7 +12,7 @@ use tokio::time::Instant;
 use tokio_rustls::TlsConnector;
 use tonic::codegen::http::Uri;
 use tonic::transport::{Channel, Endpoint as Transport};
-use tower::Service;
+use tower::service_fn;
 
 use super::Endpoint;
 use crate::seconds::Retry;
@@ -59,9 +56,10 @@ impl Link {
         let channel = self.channel.get_or_insert_with(|| {
             // It connects when it is first used, and again when the connection was closed. The
             // connector decides where to; the address here only sets `:authority`.
-            Transport::from_static("http://gcs")
-                .buffer_size(8)
-                .connect_with_connector_lazy(Connector(Arc::clone(&self.endpoint)))
+            let endpoint = Arc::clone(&self.endpoint);
+            let connector = service_fn(move |_: Uri| connect(Arc::clone(&endpoint)));
+            let transport = Transport::from_static("http://gcs").buffer_size(8);
+            transport.connect_with_connector_lazy(connector)
         });
         Ok((channel.clone(), self.generation))
     }
@@ -105,48 +103,32 @@ pub(super) enum ConnectError {
     Handshake(io::Error),
 }
 
-/// Opens connections to one GCS, whatever address is requested.
-#[derive(Clone)]
-struct Connector(Arc<Endpoint>);
-
 /// A byte stream in both directions.
 pub(super) trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
 
-impl Service<Uri> for Connector {
-    type Response = TokioIo<Box<dyn Stream>>;
-    type Error = ConnectError;
-    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, ConnectError>> + Send>>;
-
-    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), ConnectError>> {
-        Poll::Ready(Ok(()))
-    }
-
-    fn call(&mut self, _: Uri) -> Self::Future {
-        let endpoint = Arc::clone(&self.0);
-        Box::pin(async move {
-            let Endpoint { address, tls, .. } = &*endpoint;
-            let stream = TcpStream::connect((address.host.as_str(), address.port))
-                .await
-                .map_err(ConnectError::Tcp)?;
-            // As tonic's own connector does: a small request must not wait for the acknowledgement
-            // of another.
-            stream.set_nodelay(true).map_err(ConnectError::Tcp)?;
-            let Some(tls) = tls else {
-                return Ok(TokioIo::new(Box::new(stream) as Box<dyn Stream>));
-            };
-            let connector = TlsConnector::from(tls.config().map_err(ConnectError::Material)?);
-            let server_name = tls.server_name.as_ref().unwrap_or(&address.host);
-            let name = ServerName::try_from(server_name.clone()).map_err(|_| {
-                let why = format!("{server_name:?} is not a name that a certificate could have");
-                ConnectError::Material(why)
-            })?;
-            let secured = connector.connect(name, stream).await;
-            let secured = secured.map_err(ConnectError::Handshake)?;
-            Ok(TokioIo::new(Box::new(secured) as Box<dyn Stream>))
-        })
-    }
+/// Opens a connection to a GCS.
+async fn connect(endpoint: Arc<Endpoint>) -> Result<TokioIo<Box<dyn Stream>>, ConnectError> {
+    let Endpoint { address, tls, .. } = &*endpoint;
+    let stream = TcpStream::connect((address.host.as_str(), address.port))
+        .await
+        .map_err(ConnectError::Tcp)?;
+    // As tonic's own connector does: a small request must not wait for the acknowledgement
+    // of another.
+    stream.set_nodelay(true).map_err(ConnectError::Tcp)?;
+    let Some(tls) = tls else {
+        return Ok(TokioIo::new(Box::new(stream) as Box<dyn Stream>));
+    };
+    let connector = TlsConnector::from(tls.config().map_err(ConnectError::Material)?);
+    let server_name = tls.server_name.as_ref().unwrap_or(&address.host);
+    let name = ServerName::try_from(server_name.clone()).map_err(|_| {
+        let why = format!("{server_name:?} is not a name that a certificate could have");
+        ConnectError::Material(why)
+    })?;
+    let secured = connector.connect(name, stream).await;
+    let secured = secured.map_err(ConnectError::Handshake)?;
+    Ok(TokioIo::new(Box::new(secured) as Box<dyn Stream>))
 }
 
 #[cfg(test)]

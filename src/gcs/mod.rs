@@ -27,7 +27,7 @@ pub use calls::DrainCall;
 pub use client::{Client, GcsLimits};
 pub(crate) use codec::aside;
 pub use credentials::{Material, Tls};
-pub use endpoint::{Address, Endpoint, MissingTlsFile, NotAnAddress};
+pub use endpoint::{Address, Endpoint};
 pub use error::{Call, CallError, GcsFault};
 pub use pubsub::{MemoryReport, Subscription};
 pub use validate::{Counted, Excess, Unusable};

@@ -13,10 +13,9 @@ use std::time::Duration;
 use serde::Deserialize;
 
 use super::wire::ray::rpc::command::CommandMessageOneOf;
-use super::wire::ray::rpc::observability_pub_sub_service_client::ObservabilityPubSubServiceClient;
 use super::wire::ray::rpc::pub_message::InnerMessage;
 use super::wire::ray::rpc::{
-    ChannelType, Command, GcsPublishRequest, GcsSubscriberCommandBatchRequest,
+    self, ChannelType, Command, GcsPublishRequest, GcsSubscriberCommandBatchRequest,
     GcsSubscriberPollRequest, LogBatch, PubMessage, SubMessage, UnsubscribeMessage,
 };
 use super::{Call, CallError, Client, GcsFault};
@@ -126,14 +125,7 @@ impl Client {
         };
         let limit = self.usual_answer();
         let call = Call::Subscribe;
-        let reply = self
-            .call(call, message, |channel, request| async move {
-                ObservabilityPubSubServiceClient::new(channel)
-                    .max_decoding_message_size(limit)
-                    .gcs_subscriber_command_batch(request)
-                    .await
-            })
-            .await?;
+        let reply: rpc::GcsSubscriberCommandBatchReply = self.call(call, message, limit).await?;
         self.checked(call, reply.status)?;
         subscription.nodes.clone_from(nodes);
         Ok(())
@@ -153,16 +145,8 @@ impl Client {
             publisher_id: subscription.publisher.clone(),
         };
         let (call, limit) = (Call::Reports, self.usual_answer());
-        let reply = self
-            .with_deadline(longest)
-            .call(call, message, |channel, request| async move {
-                ObservabilityPubSubServiceClient::new(channel)
-                    .max_decoding_message_size(limit)
-                    .gcs_subscriber_poll(request)
-                    .await
-            })
-            .await;
-        let reply = match reply {
+        let reply = self.with_deadline(longest).call(call, message, limit).await;
+        let reply: rpc::GcsSubscriberPollReply = match reply {
             Err(error) if matches!(error.fault, GcsFault::Deadline(_)) => return Ok(None),
             reply => reply?,
         };
@@ -209,14 +193,7 @@ impl Client {
         let message = GcsPublishRequest {
             pub_messages: vec![message],
         };
-        let reply = self
-            .call(call, message, |channel, request| async move {
-                ObservabilityPubSubServiceClient::new(channel)
-                    .max_decoding_message_size(limit)
-                    .gcs_publish(request)
-                    .await
-            })
-            .await?;
+        let reply: rpc::GcsPublishReply = self.call(call, message, limit).await?;
         self.checked(call, reply.status)
     }
 }

@@ -76,9 +76,10 @@ pub enum Certificates {
 }
 
 /// The treatment of a Ray object while no webhook answers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum FailurePolicy {
     /// It is stored as if Rayfit were not installed.
+    #[default]
     Open,
     /// It is refused.
     Closed,

@@ -14,4 +14,4 @@ pub mod table;
 mod tally;
 
 pub use judged::{AuditFinding, AuditedObject, examine};
-pub use tally::{AuditTally, OFFENDERS, OffendingObject};
+pub use tally::{AuditTally, OFFENDERS};

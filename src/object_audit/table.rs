@@ -28,9 +28,8 @@ pub fn text<'a>(judged: impl IntoIterator<Item = &'a AuditedObject>) -> String {
             rule = rule.to_string(),
         );
     }
-    for offender in &tally.offenders {
-        let rules: Vec<String> = offender.rules.iter().map(ToString::to_string).collect();
-        let _ = writeln!(out, "{}: {}", offender.object, rules.join(", "));
+    for (object, offender) in &tally.offenders {
+        let _ = writeln!(out, "{object}: {}", offender.rules.join(", "));
     }
     let _ = writeln!(
         out,

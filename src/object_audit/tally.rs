@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::object_audit::AuditedObject;
 use crate::objects::Identity;
 use crate::policy::Mode;
-use crate::policy::resource::RuleCount;
+use crate::policy::resource::{Offender, RuleCount};
 use crate::rule_id::RuleId;
 
 /// The number of worst objects that are named.
@@ -24,20 +24,7 @@ pub struct AuditTally {
     /// The counts by rule.
     pub rules: BTreeMap<RuleId, RuleCount>,
     /// The worst objects, in descending order.
-    pub offenders: Vec<OffendingObject>,
-}
-
-/// An object with findings.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct OffendingObject {
-    /// The object.
-    pub object: Identity,
-    /// The number of findings that deny, or would if every policy's `mode` were Enforce.
-    pub denials: i64,
-    /// The number of all findings.
-    pub findings: i64,
-    /// The rules of the findings.
-    pub rules: Vec<RuleId>,
+    pub offenders: Vec<(Identity, Offender)>,
 }
 
 impl AuditTally {
@@ -91,20 +78,18 @@ impl AuditTally {
         {
             return;
         }
-        let offender = OffendingObject {
-            object: judged.object.clone(),
+        let object = judged.object.clone();
+        let offender = Offender {
+            kind: object.kind.name().to_owned(),
+            namespace: object.namespace.clone().unwrap_or_default(),
+            name: object.name.clone(),
             denials: count(denials),
             findings: count(judged.findings.len()),
-            rules: rules.into_iter().collect(),
+            rules: rules.iter().map(ToString::to_string).collect(),
         };
-        let key = |offender: &OffendingObject| {
-            let OffendingObject {
-                denials,
-                findings,
-                object,
-                ..
-            } = offender;
-            (Reverse(*denials), Reverse(*findings), object.clone())
+        let offender = (object, offender);
+        let key = |(object, of): &(Identity, Offender)| {
+            (Reverse(of.denials), Reverse(of.findings), object.clone())
         };
         // Kept in order while objects are added, so that no more than these few are held of a
         // cluster with many thousands of objects.
@@ -170,7 +155,7 @@ mod tests {
         let names: Vec<&str> = tally
             .offenders
             .iter()
-            .map(|o| o.object.name.as_str())
+            .map(|(object, _)| object.name.as_str())
             .collect();
         assert_eq!(names, ["a", "b", "c"]);
     }
@@ -188,7 +173,7 @@ mod tests {
             .collect();
         let tally = AuditTally::of(&many);
         assert_eq!(tally.offenders.len(), OFFENDERS);
-        assert_eq!(tally.offenders[0].object.name, "o077");
-        assert_eq!(tally.offenders[1].object.name, "o000");
+        assert_eq!(tally.offenders[0].1.name, "o077");
+        assert_eq!(tally.offenders[1].1.name, "o000");
     }
 }

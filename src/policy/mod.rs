@@ -7,8 +7,6 @@
 //! In: RayPolicies that were read. Out: the settings for one object, by folding the policies that match it. Invariant:
 //! the order in which policies were read does not matter.
 
-pub(crate) mod compiled;
-mod effective;
 pub(crate) mod exemption;
 mod mode;
 mod modes;
@@ -18,11 +16,9 @@ mod scope;
 pub mod selector;
 pub mod settings;
 
-pub use compiled::Policy;
-pub use effective::EffectivePolicy;
 pub use exemption::Exemption;
 pub use mode::Mode;
 pub use modes::{DecidedBy, Modes, Ruling};
-pub use policies::Policies;
+pub use policies::{EffectivePolicy, Policies, Policy};
 pub use resource::{Limit, Limits};
 pub use settings::Settings;

@@ -1,18 +1,46 @@
-//! All policies of a cluster, and how they combine into the settings for one object.
+//! A policy as it is read, in a form that is always valid; all policies of a cluster, and how they combine into the
+//! settings for one object.
 
 use std::borrow::Cow;
 use std::cmp::Reverse;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use k8s_openapi::jiff::Timestamp;
 
-use super::resource::{Limits, Reconcile, ScopeSelector};
+use super::resource::{Defaults, Limits, Match, Reconcile, ScopeSelector};
 use super::settings::ReconcileSettings;
-use super::{Modes, Policy, Settings};
+use super::{Exemption, Mode, Modes, Settings};
 use crate::facts::Facts;
 use crate::ray::RayObject;
 use crate::rule_id::RuleId;
+
+/// A RayPolicy after compilation.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Policy {
+    /// Its name.
+    pub name: Arc<str>,
+    /// The priority: of the policies that match an object, the one with the highest decides.
+    pub priority: i32,
+    /// The objects that it matches, by selectors that are valid and kinds that exist.
+    pub scope: Match,
+    /// The strictest mode that any rule can have.
+    pub mode: Option<Mode>,
+    /// Modes of single rules.
+    pub rules: BTreeMap<RuleId, Mode>,
+    /// Limits on what objects may request.
+    pub limits: Limits,
+    /// The values that defaults fill in; quantities are valid.
+    pub defaults: Defaults,
+    /// The scaler of the clusters, and its settings.
+    pub reconcile: ReconcileSettings,
+    /// The settings as they are written, reduced to those that a sidecar obeys.
+    pub(crate) for_sidecar: Reconcile,
+    /// Exemptions: findings that are only recorded until a given time.
+    pub exemptions: Vec<Arc<Exemption>>,
+    /// Refuse Ray objects while no webhook answers.
+    pub fail_closed: Option<bool>,
+}
 
 /// All policies of a cluster, in the order in which they decide: the highest priority first, equal
 /// ones by name.
@@ -165,6 +193,25 @@ impl Policies {
     pub fn fail_closed(&self) -> Option<(&Policy, bool)> {
         self.iter()
             .find_map(|policy| Some((policy, policy.fail_closed?)))
+    }
+}
+
+/// The settings and facts of one moment, with which objects are checked and defaulted.
+#[derive(Debug, Clone, Default)]
+pub struct EffectivePolicy {
+    /// Facts about the Kubernetes cluster.
+    pub facts: Facts,
+    /// The settings for every object.
+    pub settings: Settings,
+    /// The policies for some objects.
+    pub policies: Policies,
+}
+
+impl EffectivePolicy {
+    /// The settings for `object` at `now`.
+    pub fn settings_for(&self, object: &RayObject<'_>, now: Timestamp) -> Cow<'_, Settings> {
+        self.policies
+            .settings_for(&self.settings, object, &self.facts, now)
     }
 }
 

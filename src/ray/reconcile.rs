@@ -6,6 +6,8 @@ use std::str::FromStr;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::text::Misread;
+
 /// The annotation that holds a [`ReconcileMode`].
 pub const ANNOTATION: &str = "rayfit.dev/reconcile";
 
@@ -71,18 +73,15 @@ impl fmt::Display for ReconcileMode {
     }
 }
 
-/// A text that does not name a mode.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("\"{0}\" is not a reconcile mode: write ray, central or sidecar")]
-pub struct NoSuchReconcileMode(pub String);
-
 impl FromStr for ReconcileMode {
-    type Err = NoSuchReconcileMode;
+    type Err = Misread;
 
-    fn from_str(text: &str) -> Result<Self, NoSuchReconcileMode> {
-        Self::ALL
-            .into_iter()
-            .find(|mode| mode.name() == text)
-            .ok_or_else(|| NoSuchReconcileMode(text.to_owned()))
+    fn from_str(text: &str) -> Result<Self, Misread> {
+        let mode = Self::ALL.into_iter().find(|mode| mode.name() == text);
+        mode.ok_or_else(|| {
+            Misread(format!(
+                "\"{text}\" is not a reconcile mode: write ray, central or sidecar"
+            ))
+        })
     }
 }

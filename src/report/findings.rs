@@ -17,13 +17,6 @@ pub struct FindingsReport {
     pub unread: Vec<UnreadInput>,
     /// Places in checked documents that kubectl sends otherwise than they look.
     pub remarks: Vec<UnreadInput>,
-    /// The counts of checked objects.
-    pub tally: Tally,
-}
-
-/// The counts of checked objects.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Tally {
     /// Ray objects that were checked.
     pub checked: usize,
     /// Checked objects that admission would deny.
@@ -108,8 +101,8 @@ impl FindingsReport {
         verdict: &Verdict,
     ) {
         let from = self.entries.len();
-        self.tally.checked += 1;
-        self.tally.denied += usize::from(!verdict.is_allowed());
+        self.checked += 1;
+        self.denied += usize::from(!verdict.is_allowed());
         self.entries
             .extend(verdict.findings().map(|(mode, finding)| {
                 let place = document.place(&format!("{pointer}{}", finding.path.pointer()));

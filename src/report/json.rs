@@ -8,17 +8,16 @@ use crate::text::is_obeyed;
 
 /// The report as indented JSON, ended by a line break.
 pub fn render(report: &FindingsReport) -> String {
-    let tally = report.tally;
     let document = json!({
         "findings": report.entries.iter().map(finding).collect::<Vec<_>>(),
         "unread": report.unread.iter().map(unread).collect::<Vec<_>>(),
         "remarks": report.remarks.iter().map(unread).collect::<Vec<_>>(),
         "summary": {
-            "checked": tally.checked,
-            "denied": tally.denied,
+            "checked": report.checked,
+            "denied": report.denied,
             // Programs read these names, so they stay whatever the fields are called here.
-            "passedOver": tally.others,
-            "filesPassedOver": tally.unrelated,
+            "passedOver": report.others,
+            "filesPassedOver": report.unrelated,
             "errors": report.count(Mode::Enforce),
             "warnings": report.count(Mode::Warn),
             "notes": report.count(Mode::Audit),

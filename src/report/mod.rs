@@ -19,7 +19,7 @@ pub mod text;
 mod wrap;
 
 pub(crate) use findings::counted;
-pub use findings::{FindingsReport, ReportEntry, Tally, UnreadInput, Unreadable, severity};
+pub use findings::{FindingsReport, ReportEntry, UnreadInput, Unreadable, severity};
 
 #[cfg(test)]
 mod tests;

@@ -58,7 +58,7 @@ fn report() -> FindingsReport {
     };
     let mut report = FindingsReport::default();
     report.add(("a b.yaml", SOURCE), (&document, ""), &object, &verdict);
-    report.tally.others = 2;
+    report.others = 2;
     let fault = yaml::read("a: b: c").remove(0).unwrap_err();
     for (file, reason) in [
         ("c,d.yaml", Unreadable::Content(fault)),

@@ -125,24 +125,23 @@ fn summary(report: &FindingsReport) -> String {
         let counts = counts.map(|(mode, count)| counted(count, severity(mode)));
         counts.collect::<Vec<_>>().join(", ")
     };
-    let tally = report.tally;
     let denied = style(Mode::Enforce);
-    let outcome = match tally.denied {
-        0 if tally.checked == 0 => String::new(),
+    let outcome = match report.denied {
+        0 if report.checked == 0 => String::new(),
         0 if report.entries.is_empty() => ", nothing found".to_owned(),
         0 => format!(", none denied: {}", levels()),
         count => format!(", {denied}{count} denied{denied:#}: {}", levels()),
     };
     let mut parts = vec![format!(
         "{} checked{outcome}",
-        counted(tally.checked, "Ray object")
+        counted(report.checked, "Ray object")
     )];
-    if tally.others > 0 {
-        let others = counted(tally.others, "other object");
+    if report.others > 0 {
+        let others = counted(report.others, "other object");
         parts.push(format!("{others} skipped"));
     }
-    if tally.unrelated > 0 {
-        let unrelated = counted(tally.unrelated, "file");
+    if report.unrelated > 0 {
+        let unrelated = counted(report.unrelated, "file");
         parts.push(format!(
             "{unrelated} passed over that cannot be read and name no Ray kind"
         ));

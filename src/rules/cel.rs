@@ -42,6 +42,10 @@ pub const PLAIN: &str = "An annotation in which a group contains an object, a li
                          character is not checked, because CEL cannot parse JSON and reads only \
                          its plain form.";
 
+/// The gap of every rule about pods that run.
+pub const NO_PODS: Cel =
+    Cel::NotCovered("CEL sees the new and the stored object, but not the running pods.");
+
 /// One expression of a rule.
 #[derive(Debug)]
 pub struct Check {

@@ -13,20 +13,13 @@ pub mod guards;
 pub mod ippr;
 pub mod kuberay;
 pub mod limits;
+pub mod prelude;
 mod rule;
 pub mod schema;
 mod shared;
 mod subject;
 
-pub use cel::{Cel, Check, Each, PLAIN};
-pub use rule::{OwnMode, Rule};
-pub use subject::Subject;
-
-// Every rule is written with these.
-pub use crate::finding::Finding;
-pub use crate::policy::Mode;
-pub use crate::rule_id::RuleId;
-pub use crate::rule_page::RulePage;
+pub use prelude::*;
 
 /// Every rule, by number.
 pub static RULES: &[&Rule] = &[

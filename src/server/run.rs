@@ -28,7 +28,7 @@ use crate::policy::{EffectivePolicy, Settings};
 use crate::supervisor::{Supervisor, Task};
 use crate::telemetry::Metrics;
 use crate::tls::directory::Poller;
-use crate::tls::{CertificateDirectory, CertificateStore, clients, server_config_for};
+use crate::tls::{CertificateStore, clients, server_config_for};
 use crate::{admission, audit, certs, watch};
 
 /// The options of a process.
@@ -69,8 +69,8 @@ pub struct ServeOptions {
 pub enum CertificateSource {
     /// A directory that somebody else fills.
     Directory {
-        /// The directory, and the names of the files in it.
-        directory: CertificateDirectory,
+        /// The directory.
+        directory: PathBuf,
         /// The time between two checks.
         interval: Duration,
     },

@@ -19,6 +19,11 @@
 //!
 //! Invariant: equal arguments give equal results, on every machine.
 
+#![allow(
+    clippy::cast_precision_loss,
+    reason = "counts, bytes and milliseconds of a simulation are exact as floats"
+)]
+
 pub mod moment;
 pub mod observed;
 pub mod pools;

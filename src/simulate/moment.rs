@@ -2,6 +2,7 @@
 
 use k8s_openapi::jiff::Timestamp;
 
+use crate::quantity::nearest_whole;
 use crate::reconcile::observed::clock_skew::ClockSkew;
 use crate::snapshot::moment;
 
@@ -29,18 +30,12 @@ impl Moment {
     /// The moment that many seconds later, to the nearest millisecond.
     #[must_use]
     pub fn plus(self, seconds: f64) -> Self {
-        #[expect(
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            reason = "a float is cast to the nearest number that there is"
-        )]
-        let later = (seconds.max(0.0) * 1000.0).round() as u64;
+        let later = nearest_whole(seconds * 1000.0);
         Self(self.0.saturating_add(later))
     }
 
     /// The seconds since the beginning.
     pub fn seconds(self) -> f64 {
-        #[expect(clippy::cast_precision_loss, reason = "milliseconds of some years")]
         let milliseconds = self.0 as f64;
         milliseconds / 1000.0
     }

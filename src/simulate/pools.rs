@@ -29,7 +29,7 @@ struct WrittenPool {
     #[serde(default)]
     labels: BTreeMap<String, String>,
     #[serde(default)]
-    taints: Vec<WrittenTaint>,
+    taints: Vec<NodeTaint>,
     #[serde(default)]
     min: u32,
     max: u32,
@@ -38,16 +38,6 @@ struct WrittenPool {
     #[serde(default)]
     image_pull_seconds: f64,
     consolidate_after_seconds: Option<f64>,
-}
-
-/// A taint as it is written in the `spec` of a node.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct WrittenTaint {
-    key: String,
-    #[serde(default)]
-    value: String,
-    effect: String,
 }
 
 /// Seconds until a node is ready, where a pool does not say it.
@@ -136,25 +126,19 @@ fn pool(written: WrittenPool) -> Result<NodePool, String> {
         return Err(fault(format!("gpus is {}: write 0 or more", written.gpus)));
     }
     // A taint that only makes a node less liked would change nothing here.
-    let keeps_off = |taint: &WrittenTaint| matches!(&*taint.effect, "NoSchedule" | "NoExecute");
+    let keeps_off = |taint: &NodeTaint| matches!(&*taint.effect, "NoSchedule" | "NoExecute");
     if let Some(taint) = written.taints.iter().find(|taint| !keeps_off(taint)) {
-        let WrittenTaint { key, effect, .. } = taint;
+        let NodeTaint { key, effect, .. } = taint;
         return Err(fault(format!(
             "the effect of taint {key:?} is {effect:?}: write NoSchedule or NoExecute"
         )));
     }
-    let taints = written.taints.into_iter().map(|taint| NodeTaint {
-        key: taint.key,
-        value: taint.value,
-        effect: taint.effect,
-    });
-    let taints = taints.collect();
     Ok(NodePool {
         name: written.name,
         allocatable: Amounts::new(cpu, memory),
         gpus: written.gpus,
         labels: written.labels,
-        taints,
+        taints: written.taints,
         min: written.min,
         max: written.max,
         start_s,

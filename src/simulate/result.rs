@@ -183,7 +183,6 @@ impl WaitSummary {
         #[expect(
             clippy::cast_possible_truncation,
             clippy::cast_sign_loss,
-            clippy::cast_precision_loss,
             reason = "a place in a list"
         )]
         // The nearest rank is a wait that some job really had; a mean of two would be nobody's.
@@ -192,7 +191,6 @@ impl WaitSummary {
                 .saturating_sub(1)
                 .min(last)]
         };
-        #[expect(clippy::cast_precision_loss, reason = "a mean")]
         Self {
             mean: waits.iter().sum::<f64>() / waits.len() as f64,
             p50: at(0.5),

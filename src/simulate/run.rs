@@ -135,7 +135,6 @@ fn until_done(
             // A report for each job of a million would take longer than the simulation.
             if ended >= reported + jobs.div_ceil(100) {
                 reported = ended;
-                #[expect(clippy::cast_precision_loss, reason = "a share")]
                 progress(ended as f64 / jobs as f64);
             }
         }

@@ -81,7 +81,6 @@ impl Study {
             });
             combinations = longer.collect();
         }
-        #[expect(clippy::cast_precision_loss, reason = "some hundreds")]
         let all = self.simulations().max(1) as f64;
         let mut done = 0.0;
         let mut rows = Vec::new();

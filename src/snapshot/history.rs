@@ -25,8 +25,7 @@ pub struct History {
     pub resizes: BTreeMap<String, ResizeMemory>,
     /// Groups in growth back-off: their new pods did not grow to the size that they were launched
     /// for.
-    // The alias is this field's name in older recorded snapshots; the same goes for those below.
-    #[serde(alias = "stunted", skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub growth_backoffs: BTreeMap<String, GrowthBackoff>,
     /// By group, how many of its pods ran when it last had work for all of them, or more since.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
@@ -35,7 +34,7 @@ pub struct History {
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub bursts: BTreeMap<String, Vec<BurstMemory>>,
     /// By group, the most nodes to launch at once, since more were refused.
-    #[serde(alias = "launchCaps", skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub launch_limits: BTreeMap<String, u64>,
     /// Groups that could not be served.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
@@ -44,7 +43,7 @@ pub struct History {
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub early_ends: BTreeMap<String, EarlyEnds>,
     /// Nodes above a maximum that were asked to leave, by the name of the pod.
-    #[serde(alias = "leaving", skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub excess: BTreeMap<String, ExcessMemory>,
     /// Placement groups whose pods did not all get a Kubernetes node, by their titles.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]

@@ -35,6 +35,6 @@ pub use kubernetes::{
     pod_object, prospect_reader, requests, taint, toleration,
 };
 pub use moment::{moment, whole_moment};
-pub use node_id::{NodeId, NotANodeId};
-pub use read::{SnapshotError, read_all};
+pub use node_id::NodeId;
+pub use read::read_all;
 pub use whole::{API_VERSION, KIND, Snapshot};

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::text::hex;
+use crate::text::{Misread, hex};
 
 /// The number of bytes of a node id.
 const LENGTH: usize = 28;
@@ -13,11 +13,6 @@ const LENGTH: usize = 28;
 /// Only such an id may be sent to a GCS: an id of any other length aborts the process of the GCS.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NodeId([u8; LENGTH]);
-
-/// A text that is not a node id.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is not a Ray node id, which has 56 hexadecimal digits")]
-pub struct NotANodeId(String);
 
 impl NodeId {
     /// The bytes, as they are sent to a GCS.
@@ -33,10 +28,15 @@ impl From<[u8; LENGTH]> for NodeId {
 }
 
 impl FromStr for NodeId {
-    type Err = NotANodeId;
+    type Err = Misread;
 
-    fn from_str(text: &str) -> Result<Self, NotANodeId> {
-        let wrong = || NotANodeId(text.chars().take(80).collect());
+    fn from_str(text: &str) -> Result<Self, Misread> {
+        let wrong = || {
+            let text: String = text.chars().take(80).collect();
+            Misread(format!(
+                "{text:?} is not a Ray node id, which has 56 hexadecimal digits"
+            ))
+        };
         if text.len() != 2 * LENGTH {
             return Err(wrong());
         }

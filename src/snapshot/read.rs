@@ -1,53 +1,21 @@
 //! Reading snapshots from text: one JSON or YAML object, or one JSON object per line.
 
+use std::fmt::Display;
+
 use serde_json::Value;
 
-use crate::text::{is_obeyed, shown_text};
+use crate::text::{Misread, is_obeyed, shown_text};
 
 use super::{API_VERSION, KIND, Snapshot};
 
-/// The reason why a text is not a snapshot.
-#[derive(Debug, thiserror::Error)]
-pub enum SnapshotError {
-    /// The text is neither JSON nor YAML.
-    #[error("line {line}: it is neither JSON nor YAML: {reason}")]
-    Syntax {
-        /// The first line of the document, counted from 1.
-        line: usize,
-        /// The parser's message.
-        reason: String,
-    },
-    /// The text is something else, such as a RayCluster alone.
-    #[error(
-        "line {line}: {found} is not a snapshot: write apiVersion: {API_VERSION}, kind: Snapshot \
-         (examples/snapshot.yaml is one)"
-    )]
-    Kind {
-        /// The first line of the document, counted from 1.
-        line: usize,
-        /// A description of the text that was found.
-        found: String,
-    },
-    /// A field of the snapshot has another form than it should.
-    #[error("line {line}: {place}{reason}")]
-    Form {
-        /// The first line of the document, counted from 1.
-        line: usize,
-        /// The path of the fault, as messages begin with it; empty for the whole document.
-        place: String,
-        /// The fault.
-        reason: String,
-    },
-}
-
 /// Reads every snapshot in a text: JSON lines (each line is an object of its own), or one document.
-pub fn read_all(text: &str) -> Vec<Result<Snapshot, SnapshotError>> {
-    let json = |text: &str, line| {
-        serde_json::from_str(text).map_err(|error| SnapshotError::Syntax {
-            line,
-            reason: error.to_string(),
-        })
+pub fn read_all(text: &str) -> Vec<Result<Snapshot, Misread>> {
+    let syntax = |line: usize, reason: &dyn Display| {
+        Misread(format!(
+            "line {line}: it is neither JSON nor YAML: {reason}"
+        ))
     };
+    let json = |text: &str, line| serde_json::from_str(text).map_err(|error| syntax(line, &error));
     let lines = || {
         (1..)
             .zip(text.lines().map(str::trim))
@@ -64,10 +32,7 @@ pub fn read_all(text: &str) -> Vec<Result<Snapshot, SnapshotError>> {
     let document = if first.starts_with('{') {
         json(text, 1)
     } else {
-        serde_saphyr::from_str(text).map_err(|error| SnapshotError::Syntax {
-            line: 1,
-            reason: error.to_string(),
-        })
+        serde_saphyr::from_str(text).map_err(|error| syntax(1, &error))
     };
     vec![document.and_then(|value| form(value, 1))]
 }
@@ -91,20 +56,21 @@ fn obeyed<'a>(value: &'a Value, key: &str) -> Option<&'a str> {
     }
 }
 
-fn form(value: Value, line: usize) -> Result<Snapshot, SnapshotError> {
-    let fault = |path: &str, reason: String| SnapshotError::Form {
-        line,
-        place: match path {
-            "." => String::new(),
-            path => format!("at {path}: "),
-        },
-        reason,
+fn form(value: Value, line: usize) -> Result<Snapshot, Misread> {
+    let fault = |path: &str, reason: String| {
+        Misread(match path {
+            "." => format!("line {line}: {reason}"),
+            path => format!("line {line}: at {path}: {reason}"),
+        })
     };
     let text = |key| value.get(key).and_then(Value::as_str).unwrap_or("nothing");
     let (version, kind) = (text("apiVersion"), text("kind"));
     if (version, kind) != (API_VERSION, KIND) {
         let found = shown_text(&format!("{version} {kind}"));
-        return Err(SnapshotError::Kind { line, found });
+        return Err(Misread(format!(
+            "line {line}: {found} is not a snapshot: write apiVersion: {API_VERSION}, kind: Snapshot \
+             (examples/snapshot.yaml is one)"
+        )));
     }
     // Snapshots come from other people's clusters, and their names are shown in terminals and log files.
     if let Some(name) = obeyed(&value, "") {

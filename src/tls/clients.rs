@@ -4,25 +4,12 @@ use std::sync::Arc;
 
 use rustls::RootCertStore;
 use rustls::pki_types::CertificateDer;
-use rustls::pki_types::pem::{self, PemObject};
+use rustls::pki_types::pem::PemObject;
+use rustls::server::WebPkiClientVerifier;
 use rustls::server::danger::ClientCertVerifier;
-use rustls::server::{VerifierBuilderError, WebPkiClientVerifier};
 
 use super::cryptography::provider;
-
-/// The error of callers' certificates that cannot be checked.
-#[derive(Debug, thiserror::Error)]
-pub enum ClientAuthorityError {
-    /// No PEM.
-    #[error("the authority of callers' certificates is not valid PEM: {0}")]
-    Pem(pem::Error),
-    /// A certificate that cannot be an authority.
-    #[error("the authority of callers' certificates cannot be read: {0}")]
-    Unreadable(rustls::Error),
-    /// There is no certificate.
-    #[error("there is no authority of callers' certificates: write at least one, in PEM ({0})")]
-    None(VerifierBuilderError),
-}
+use crate::text::Misread;
 
 /// Any caller, without a certificate.
 pub fn anybody() -> Arc<dyn ClientCertVerifier> {
@@ -31,16 +18,26 @@ pub fn anybody() -> Arc<dyn ClientCertVerifier> {
 
 /// Only callers with a client certificate that one of these authorities (PEM) has issued. Others
 /// cannot open a connection.
-pub fn issued_by(authorities: &[u8]) -> Result<Arc<dyn ClientCertVerifier>, ClientAuthorityError> {
+pub fn issued_by(authorities: &[u8]) -> Result<Arc<dyn ClientCertVerifier>, Misread> {
     let mut roots = RootCertStore::empty();
     for authority in CertificateDer::pem_slice_iter(authorities) {
-        let authority = authority.map_err(ClientAuthorityError::Pem)?;
-        roots
-            .add(authority)
-            .map_err(ClientAuthorityError::Unreadable)?;
+        let authority = authority.map_err(|error| {
+            Misread(format!(
+                "the authority of callers' certificates is not valid PEM: {error}"
+            ))
+        })?;
+        roots.add(authority).map_err(|error| {
+            Misread(format!(
+                "the authority of callers' certificates cannot be read: {error}"
+            ))
+        })?;
     }
     let roots = Arc::new(roots);
     let verifier = WebPkiClientVerifier::builder_with_provider(roots, Arc::new(provider()));
-    let verifier = verifier.build().map_err(ClientAuthorityError::None)?;
+    let verifier = verifier.build().map_err(|error| {
+        Misread(format!(
+            "there is no authority of callers' certificates: write at least one, in PEM ({error})"
+        ))
+    })?;
     Ok(verifier)
 }

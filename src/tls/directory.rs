@@ -10,16 +10,8 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use super::{CertificateStore, Installed, PairError};
 
-/// The paths of the pair.
-#[derive(Debug, Clone)]
-pub struct CertificateDirectory {
-    /// The directory, usually a mounted Secret. It may appear after the process has started.
-    pub path: PathBuf,
-    /// The chain's file name, usually `tls.crt`.
-    pub certificate: String,
-    /// The key's file name, usually `tls.key`.
-    pub key: String,
-}
+/// The names of the chain's and of the key's file, as Kubernetes has them in a Secret of type `kubernetes.io/tls`.
+const FILES: [&str; 2] = ["tls.crt", "tls.key"];
 
 /// The error of a directory without a usable pair.
 #[derive(Debug, thiserror::Error)]
@@ -42,23 +34,20 @@ pub enum DirectoryError {
     },
 }
 
-/// The two files as they were read together.
-#[derive(Clone, PartialEq, Eq)]
-struct PemFiles {
-    chain: Vec<u8>,
-    key: Vec<u8>,
-}
+/// The chain and the key, as they were read together.
+type PemFiles = (Vec<u8>, Vec<u8>);
 
 /// Reads the directory again and again.
 pub struct Poller {
-    directory: CertificateDirectory,
+    directory: PathBuf,
     store: Arc<CertificateStore>,
     last: Option<PemFiles>,
 }
 
 impl Poller {
-    /// Installs the pair in `directory` into `store`.
-    pub fn new(directory: CertificateDirectory, store: Arc<CertificateStore>) -> Self {
+    /// Installs the pair in `directory`, usually a mounted Secret, into `store`. The directory may appear after the
+    /// process has started.
+    pub fn new(directory: PathBuf, store: Arc<CertificateStore>) -> Self {
         Self {
             directory,
             store,
@@ -69,17 +58,17 @@ impl Poller {
     /// Reads the directory once. `Ok(None)`: the files are as they were at the last call, whether
     /// they were good or not.
     pub fn poll(&mut self) -> Result<Option<Installed>, DirectoryError> {
-        let content = self.directory.read()?;
+        let content = self.read()?;
         if self.last.as_ref() == Some(&content) {
             return Ok(None);
         }
-        let installed = self.store.install(&content.chain, &content.key);
+        let installed = self.store.install(&content.0, &content.1);
         // A broken pair too, so that it is reported once and not every ten seconds.
         self.last = Some(content);
         installed
             .map(Some)
             .map_err(|source| DirectoryError::Refused {
-                path: self.directory.path.clone(),
+                path: self.directory.clone(),
                 source,
             })
     }
@@ -114,21 +103,15 @@ impl Poller {
             }
         }
     }
-}
 
-impl CertificateDirectory {
     /// Both files of one update.
     fn read(&self) -> Result<PemFiles, DirectoryError> {
-        let (certificate, key) = (self.path.join(&self.certificate), self.path.join(&self.key));
-        let read = || {
-            let chain = read_file(&certificate)?;
-            let key = read_file(&key)?;
-            Ok(PemFiles { chain, key })
-        };
+        let [certificate, key] = FILES.map(|name| self.directory.join(name));
+        let read = || Ok((read_file(&certificate)?, read_file(&key)?));
         // The symlink may be swapped, and the old files removed, between two reads.
         for _ in 0..3 {
             if let Ok(content) = read()
-                && read_file(&certificate).is_ok_and(|chain| chain == content.chain)
+                && read_file(&certificate).is_ok_and(|chain| chain == content.0)
             {
                 return Ok(content);
             }

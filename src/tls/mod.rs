@@ -17,6 +17,5 @@ pub mod store;
 
 pub use config::server_config_for;
 pub use cryptography::provider;
-pub use directory::CertificateDirectory;
 pub use pair::{PairError, ServingPair};
 pub use store::{CertificateStore, Installed};

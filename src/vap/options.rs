@@ -4,7 +4,7 @@ use crate::manifests::FailurePolicy;
 use crate::policy::Settings;
 
 /// The options of the policies.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct VapOptions {
     /// The mode of each rule, and KubeRay's account.
     pub settings: Settings,
@@ -16,16 +16,4 @@ pub struct VapOptions {
     pub only_namespaces: Vec<String>,
     /// Include the defaults, which need Kubernetes 1.36.
     pub defaults: bool,
-}
-
-impl Default for VapOptions {
-    fn default() -> Self {
-        Self {
-            settings: Settings::default(),
-            failure_policy: FailurePolicy::Open,
-            excluded_namespaces: Vec::new(),
-            only_namespaces: Vec::new(),
-            defaults: false,
-        }
-    }
 }

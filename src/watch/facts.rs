@@ -8,10 +8,7 @@ use serde::Serialize;
 
 use super::change::change;
 use super::follow::{Known, follow};
-use super::kinds::{
-    ChangedPart, GATHERED, Nothing, WatchedNodeSpec, WatchedNodeStatus, WatchedPodSpec,
-    WatchedPodStatus, fields,
-};
+use super::kinds::{ChangedPart, FactFields, GATHERED, Nothing, fields};
 use crate::apiserver::{Informers, Selection};
 use crate::facts::pods::CLUSTER;
 use crate::facts::{LimitRange, Node, Nodes, RayPod, ResourceQuota};
@@ -25,9 +22,7 @@ pub(super) async fn keep(informers: &Informers, policy: &ArcSwap<EffectivePolicy
             informers,
             Selection::all("nodes", "/api/v1/nodes"),
             GATHERED,
-            |object: ChangedPart<WatchedNodeSpec, WatchedNodeStatus>| Some(Node::read(&fields(
-                &object
-            ))),
+            |object: ChangedPart<FactFields, FactFields>| Some(Node::read(&fields(&object))),
             |nodes| {
                 // Built before the change and shared by it: the change runs again where another
                 // kind has changed at the same moment.
@@ -62,7 +57,7 @@ pub(super) async fn keep(informers: &Informers, policy: &ArcSwap<EffectivePolicy
                 ..Selection::all("pods of Ray clusters", "/api/v1/pods")
             },
             GATHERED,
-            |object: ChangedPart<WatchedPodSpec, WatchedPodStatus>| RayPod::read(&fields(&object)),
+            |object: ChangedPart<FactFields, FactFields>| RayPod::read(&fields(&object)),
             |pods| {
                 let pods = Arc::new(all(&pods).into_iter().collect());
                 change(policy, |next| next.facts.pods = Arc::clone(&pods));

@@ -47,39 +47,16 @@ pub(crate) struct ChangedPart<P, U> {
 #[derive(Debug, Clone, Default, Deserialize, Serialize)]
 pub(crate) struct Nothing {}
 
-/// The fields of a node's spec that keep pods off it.
+/// The fields of specs and statuses that become facts: what keeps pods off a node, and what they can request of it; the
+/// containers of a pod with their resources, and whether it has ended.
 #[derive(Debug, Clone, Default, Deserialize, Serialize)]
 #[serde(default)]
-pub(crate) struct WatchedNodeSpec {
+pub(crate) struct FactFields {
     taints: Value,
     unschedulable: Value,
-}
-
-/// The field of a node's status that says what pods can request.
-#[derive(Debug, Clone, Default, Deserialize, Serialize)]
-#[serde(default)]
-pub(crate) struct WatchedNodeStatus {
     allocatable: Value,
-}
-
-/// The field of a pod's spec with its containers.
-#[derive(Debug, Clone, Default, Deserialize, Serialize)]
-#[serde(default)]
-pub(crate) struct WatchedPodSpec {
-    containers: Vec<WatchedContainer>,
-}
-
-/// The field of a container with its resources.
-#[derive(Debug, Clone, Default, Deserialize, Serialize)]
-#[serde(default)]
-pub(crate) struct WatchedContainer {
+    containers: Vec<FactFields>,
     resources: Value,
-}
-
-/// The field of a pod's status that says whether it has ended.
-#[derive(Debug, Clone, Default, Deserialize, Serialize)]
-#[serde(default)]
-pub(crate) struct WatchedPodStatus {
     phase: Value,
 }
 

@@ -291,15 +291,15 @@ fn lines_of_code(text: &str) -> usize {
 /// The most lines of code of the largest folders of `src` and of the others together, without blanks, comments and
 /// tests. Lower a number where code goes; to raise one takes a reason that the commit gives.
 const BUDGETS: [(&str, usize); 9] = [
-    ("plan", 11_521),
-    ("simulate", 9_112),
-    ("rules", 6_209),
+    ("plan", 11_409),
+    ("simulate", 8_962),
+    ("rules", 6_177),
     ("reconcile", 3_992),
     ("controller", 3_675),
-    ("cli", 3_613),
-    ("snapshot", 2_543),
-    ("manifests", 1_487),
-    ("", 21_732),
+    ("cli", 3_592),
+    ("snapshot", 2_529),
+    ("manifests", 1_477),
+    ("", 21_480),
 ];
 
 #[test]

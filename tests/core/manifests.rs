@@ -7,10 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use rayfit::manifests::access::certificates::NEEDED;
-use rayfit::manifests::access::{
-    Access, AccessScope, audit, controller as scaling, initial_size, watch,
-};
+use rayfit::manifests::access::{Access, AccessScope, rights};
 use rayfit::manifests::{Certificates, FailurePolicy, ManifestOptions, names, objects, to_yaml};
 use serde_json::{Value, json};
 
@@ -460,7 +457,11 @@ fn rights_are_exactly_those_that_the_code_uses() {
             .with(|options| options.initial_sizes = true),
     );
     let system = Some("rayfit-system");
-    let of = |scope| NEEDED.iter().filter(move |need| need.scope == scope);
+    let of = |scope| {
+        rights::CERTIFICATES
+            .iter()
+            .filter(move |need| need.scope == scope)
+    };
     assert_eq!(
         *rules(&own, "Role", system, "rayfit-certificates"),
         as_rules(of(AccessScope::Namespace))
@@ -471,38 +472,38 @@ fn rights_are_exactly_those_that_the_code_uses() {
     );
     assert_eq!(
         *rules(&own, "Role", system, "rayfit-leader"),
-        as_rules(scaling::LEASE)
+        as_rules(rights::LEASE)
     );
     assert_eq!(
         *rules(&own, "ClusterRole", None, "rayfit-nodes"),
-        as_rules(scaling::NODES)
+        as_rules(rights::NODES)
     );
     assert_eq!(
         *rules(&own, "ClusterRole", None, "rayfit-scaling"),
-        as_rules(scaling::CLUSTERS)
+        as_rules(rights::CLUSTERS)
     );
     assert_eq!(
         *rules(&own, "ClusterRole", None, "rayfit-ray-auth"),
-        as_rules(scaling::RAY_AUTH)
+        as_rules(rights::RAY_AUTH)
     );
     assert_eq!(
         *rules(&own, "ClusterRole", None, "rayfit-idle-clusters"),
-        as_rules(scaling::IDLE_CLUSTERS)
+        as_rules(rights::IDLE_CLUSTERS)
     );
     assert_eq!(
         *rules(&own, "ClusterRole", None, "rayfit-initial-sizes"),
-        as_rules(initial_size::OWNERS)
+        as_rules(rights::OWNERS)
     );
     assert_eq!(
         *rules(&own, "ClusterRole", None, "rayfit-watch"),
-        as_rules(watch::NEEDED)
+        as_rules(rights::WATCHES)
     );
     assert_eq!(
         *rules(&own, "ClusterRole", None, "rayfit-policies"),
-        as_rules(watch::POLICIES)
+        as_rules(rights::POLICIES)
     );
     let audited = |scope| {
-        let needed = audit::NEEDED.iter();
+        let needed = rights::AUDIT.iter();
         needed.filter(move |need| need.scope == scope)
     };
     assert_eq!(

@@ -7,7 +7,7 @@ use proptest::collection::{btree_map, vec};
 use proptest::option;
 use proptest::prelude::*;
 use rayfit::simulate::trace::{
-    self, Form, Job, JobDemand, JobShape, Loss, MemoryUse, PlacementStrategy as Placement, Trace,
+    self, Job, JobDemand, JobShape, Loss, MemoryUse, PlacementStrategy as Placement, Trace,
 };
 
 fn fixture(file: &str) -> String {
@@ -20,20 +20,18 @@ fn written(trace: &Trace) -> String {
 }
 
 /// What a fixture is read as, with times to the millisecond.
-fn imported(file: &str, form: Form) -> (Trace, Vec<Loss>) {
-    let imported = trace::import(&fixture(file), "named-by-the-file").unwrap();
-    assert_eq!(imported.form, form, "{file}");
-    let mut trace = imported.trace;
+fn imported(file: &str) -> (Trace, Vec<Loss>) {
+    let (mut trace, losses) = trace::import(&fixture(file), "named-by-the-file").unwrap();
     for job in &mut trace.jobs {
         job.at = (job.at * 1000.0).round() / 1000.0;
         job.seconds = (job.seconds * 1000.0).round() / 1000.0;
     }
-    (trace, imported.losses)
+    (trace, losses)
 }
 
 #[test]
 fn tasks_that_ray_listed() {
-    let (trace, losses) = imported("ray-tasks.json", Form::RayTasks);
+    let (trace, losses) = imported("ray-tasks.json");
     insta::assert_snapshot!(written(&trace));
     assert_eq!(losses, [Loss::Strategy(1)]);
 }
@@ -70,14 +68,14 @@ fn an_early_workflow_has_memory_in_kilobytes() {
 
 #[test]
 fn a_table_of_jobs() {
-    let (trace, losses) = imported("jobs.csv", Form::Table);
+    let (trace, losses) = imported("jobs.csv");
     insta::assert_snapshot!(written(&trace));
     assert_eq!(losses, []);
 }
 
 #[test]
 fn our_own_form() {
-    let (trace, losses) = imported("trace.jsonl", Form::Lines);
+    let (trace, losses) = imported("trace.jsonl");
     assert_eq!(trace.name, "nightly");
     assert_eq!(trace.jobs.len(), 103);
     assert_eq!(trace.jobs[102].demand.total("GPU").to_string(), "2");

@@ -10,7 +10,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use rayfit::apiserver::{Informers, Watches};
 use rayfit::certs::{CertificateOptions, WallClock, run};
-use rayfit::manifests::access::certificates::NEEDED;
+use rayfit::manifests::access::rights::CERTIFICATES;
 use rayfit::manifests::{self, Certificates};
 use rayfit::tls::{CertificateStore, provider};
 use rustls::RootCertStore;
@@ -168,7 +168,7 @@ impl Drop for Cluster {
 
 /// Whether the rights that we ask for allow a request.
 fn is_allowed(call: &Call) -> bool {
-    NEEDED.iter().any(|need| {
+    CERTIFICATES.iter().any(|need| {
         need.resource == call.resource
             && need.verbs.contains(&call.verb)
             && need.name.is_none_or(|only| call.name == only)
@@ -283,7 +283,7 @@ async fn a_secret_that_is_emptied_is_no_outage() {
 async fn every_right_is_used_and_no_other_is_needed() {
     let cluster = Cluster::start(2);
     cluster.wait_until("settled", Cluster::is_settled).await;
-    let rights = NEEDED.iter().flat_map(|need| {
+    let rights = CERTIFICATES.iter().flat_map(|need| {
         need.verbs
             .iter()
             .map(|verb| ((*verb).to_owned(), need.resource.to_owned()))

@@ -9,7 +9,7 @@ use std::time::Duration;
 use rayfit::admission::AdmissionLimits;
 use rayfit::server::{ConnectionTimeouts, Listener, Phase, Shutdown};
 use rayfit::tls::directory::Poller;
-use rayfit::tls::{CertificateDirectory, CertificateStore, clients, server_config_for};
+use rayfit::tls::{CertificateStore, clients, server_config_for};
 use rustls::version::{TLS12, TLS13};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
@@ -254,12 +254,7 @@ async fn rotations_by_symlink_swap_fail_no_call() {
 }
 
 fn poll(directory: &Path, store: &Arc<CertificateStore>) {
-    let directory = CertificateDirectory {
-        path: directory.to_owned(),
-        certificate: "tls.crt".to_owned(),
-        key: "tls.key".to_owned(),
-    };
-    let poller = Poller::new(directory, store.clone());
+    let poller = Poller::new(directory.to_owned(), store.clone());
     tokio::spawn(poller.run(Duration::from_millis(5)));
 }
 

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use rayfit::tls::directory::{DirectoryError, Poller};
-use rayfit::tls::{CertificateDirectory, CertificateStore, Installed, PairError, ServingPair};
+use rayfit::tls::{CertificateStore, Installed, PairError, ServingPair};
 
 use crate::tls_support::{ca, expired, issue, mount, self_signed};
 
@@ -84,12 +84,7 @@ fn no_key_shows_in_debug_output_or_errors() {
 
 fn poller(path: &Path) -> (Poller, Arc<CertificateStore>) {
     let store = Arc::new(CertificateStore::default());
-    let directory = CertificateDirectory {
-        path: path.to_owned(),
-        certificate: "tls.crt".to_owned(),
-        key: "tls.key".to_owned(),
-    };
-    (Poller::new(directory, store.clone()), store)
+    (Poller::new(path.to_owned(), store.clone()), store)
 }
 
 #[test]

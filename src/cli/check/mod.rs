@@ -150,7 +150,7 @@ impl CheckCommand {
         // A denial counts for more than input that could not be read: a pipeline that acts on 1 must not miss
         // it.
         Ok(match report {
-            FindingsReport { tally, .. } if tally.denied > 0 => Outcome::Denied,
+            FindingsReport { denied: 1.., .. } => Outcome::Denied,
             FindingsReport { unread, .. } if !unread.is_empty() => Outcome::Failed,
             _ => Outcome::Clean,
         })
@@ -220,7 +220,7 @@ impl Circumstances {
         // Folders with charts have templates that are no YAML yet: only a file that was named, or that names a
         // Ray kind, is a fault.
         if !unreadable.is_empty() && source.is_unrelated() {
-            report.tally.unrelated += 1;
+            report.unrelated += 1;
         } else {
             report.unread.append(&mut unreadable);
         }
@@ -245,7 +245,7 @@ impl Circumstances {
         let mut remarks = None;
         for Item { pointer, object } in objects::items(&document.value) {
             let Some(parsed) = RayObject::parse(&object) else {
-                report.tally.others += 1;
+                report.others += 1;
                 continue;
             };
             let identity = Identity::of(&parsed);

@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-use crate::certs::{CertificateOptions, CertificateOptionsError, parse_lifetime};
+use crate::certs::{CertificateOptions, parse_lifetime};
 use crate::manifests::names::{NAMESPACE, OWN_SECRET};
+use crate::text::Misread;
 
 /// Flags of certificates that Rayfit issues itself.
 #[derive(Debug, clap::Args)]
@@ -31,9 +32,7 @@ pub(in crate::cli) struct OwnCertificatesArgs {
 
 impl OwnCertificatesArgs {
     /// The options of the flags; `None` without --self-managed-certs.
-    pub(in crate::cli) fn options(
-        self,
-    ) -> Result<Option<CertificateOptions>, CertificateOptionsError> {
+    pub(in crate::cli) fn options(self) -> Result<Option<CertificateOptions>, Misread> {
         if !self.self_managed_certs {
             return Ok(None);
         }

@@ -3,8 +3,8 @@
 use crate::policy::resource::Defaults;
 use crate::policy::settings::{IMAGE, KUBERAY, KUBERAY_OPERATOR};
 use crate::policy::{Mode, Settings};
+use crate::ray::RayVersion;
 use crate::ray::feature_gate::{GateSetting, gate_setting};
-use crate::ray::{RayVersion, ReconcileMode};
 use crate::rule_id::RuleId;
 use crate::rules;
 
@@ -17,12 +17,6 @@ pub struct SettingsArgs {
     /// Example: --rule RF213=off --rule RF214=warn
     #[arg(long = "rule", value_name = "ID=MODE", value_parser = rule_and_mode)]
     rules: Vec<(RuleId, Mode)>,
-
-    /// Permitted value of the annotation rayfit.dev/reconcile: ray, central or sidecar; can be repeated
-    ///
-    /// Without it, all three are allowed.
-    #[arg(long = "allowed-mode", value_name = "MODE", value_delimiter = ',')]
-    allowed_modes: Vec<ReconcileMode>,
 
     /// The user that KubeRay's operator runs as; can be repeated
     ///
@@ -63,9 +57,6 @@ impl SettingsArgs {
         };
         for (rule, mode) in self.rules {
             settings.modes.set(rule, mode);
-        }
-        if !self.allowed_modes.is_empty() {
-            settings.allowed_modes = self.allowed_modes;
         }
         settings
     }
@@ -110,14 +101,10 @@ mod tests {
 
     #[test]
     fn flags_change_the_settings() {
-        let flags = "--rule RF105=off --rule rf105=Warn --allowed-mode ray,central \
+        let flags = "--rule RF105=off --rule rf105=Warn \
                      --operator-user me --kuberay-version 1.8 --kuberay-feature-gates RayClusterMTLS=true --image x:1 --head-takes-no-work";
         let settings = read(&flags.split_whitespace().collect::<Vec<_>>()).unwrap();
         assert_eq!(settings.modes.get(RuleId(105)), Some(Mode::Warn));
-        assert_eq!(
-            settings.allowed_modes,
-            [ReconcileMode::Ray, ReconcileMode::Central]
-        );
         assert_eq!(settings.operators, ["me"]);
         assert_eq!(settings.kuberay, RayVersion::new(1, 8, 0));
         assert!(settings.has_gate(&MUTUAL_TLS) && !settings.has_gate(&NETWORK_POLICY));
@@ -131,7 +118,6 @@ mod tests {
             ("--rule=RF105", "like RF213=off"),
             ("--rule=RF999=off", "rayfit rules"),
             ("--rule=RF105=loud", "write off, audit, warn or enforce"),
-            ("--allowed-mode=x", "write ray, central or sidecar"),
             (
                 "--kuberay-feature-gates=RayClusterMtls=true",
                 "RayClusterMTLS,",

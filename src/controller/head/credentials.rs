@@ -63,7 +63,7 @@ pub enum CredentialsError {
     },
     /// The environment is incomplete.
     #[error(transparent)]
-    Environment(#[from] gcs::MissingTlsFile),
+    Environment(#[from] crate::text::Misread),
 }
 
 impl Credentials {

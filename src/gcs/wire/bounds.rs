@@ -7,6 +7,8 @@
 
 use std::mem::size_of;
 
+use FieldShape::{Entry, Message, Text, Texts};
+
 use super::generated::ray::rpc;
 use super::generated::ray::rpc::autoscaler as wire;
 use crate::gcs::validate::{Counted, ENTRIES, Excess, MEMORY, RECORDED_MEMORY, TEXT};
@@ -46,83 +48,49 @@ const fn single(fields: &'static [(u64, FieldShape)]) -> MessageShape {
 }
 
 /// Messages in lists, which have capacity for twice as many in the worst case.
-const fn listed(
-    size: usize,
-    counted: Counted,
-    fields: &'static [(u64, FieldShape)],
-) -> MessageShape {
+const fn listed<T>(counted: Counted, fields: &'static [(u64, FieldShape)]) -> MessageShape {
     let counted = Some(counted);
     MessageShape {
-        size: 2 * size,
+        size: 2 * size_of::<T>(),
         counted,
         fields,
     }
 }
 
-const AMOUNT: FieldShape = FieldShape::Entry(size_of::<(String, f64)>());
-const LABEL: FieldShape = FieldShape::Entry(size_of::<(String, String)>());
+const AMOUNT: FieldShape = Entry(size_of::<(String, f64)>());
+const LABEL: FieldShape = Entry(size_of::<(String, String)>());
 
-const NAMED: MessageShape = single(&[(1, FieldShape::Text), (2, FieldShape::Text)]);
-const CONDITION: MessageShape = listed(
-    size_of::<gcs::LabelConstraint>(),
+const NAMED: MessageShape = single(&[(1, Text), (2, Text)]);
+const CONDITION: MessageShape =
+    listed::<gcs::LabelConstraint>(Counted::Parts, &[(1, Text), (3, Texts)]);
+const SELECTOR: MessageShape =
+    listed::<gcs::LabelSelector>(Counted::Parts, &[(1, Message(&CONDITION))]);
+const PLACEMENT: MessageShape = listed::<gcs::PlacementConstraint>(
     Counted::Parts,
-    &[(1, FieldShape::Text), (3, FieldShape::Texts)],
-);
-const SELECTOR: MessageShape = listed(
-    size_of::<gcs::LabelSelector>(),
-    Counted::Parts,
-    &[(1, FieldShape::Message(&CONDITION))],
-);
-const PLACEMENT: MessageShape = listed(
-    size_of::<gcs::PlacementConstraint>(),
-    Counted::Parts,
-    &[
-        (1, FieldShape::Message(&NAMED)),
-        (2, FieldShape::Message(&NAMED)),
-    ],
+    &[(1, Message(&NAMED)), (2, Message(&NAMED))],
 );
 const REQUEST_FIELDS: &[(u64, FieldShape)] = &[
     (1, AMOUNT),
-    (2, FieldShape::Message(&PLACEMENT)),
-    (3, FieldShape::Message(&SELECTOR)),
+    (2, Message(&PLACEMENT)),
+    (3, Message(&SELECTOR)),
 ];
-const BUNDLE: MessageShape = listed(
-    size_of::<gcs::ResourceRequest>(),
-    Counted::Parts,
-    REQUEST_FIELDS,
-);
+const BUNDLE: MessageShape = listed::<gcs::ResourceRequest>(Counted::Parts, REQUEST_FIELDS);
 const REQUEST: MessageShape = single(REQUEST_FIELDS);
-const BY_COUNT: MessageShape = listed(
-    size_of::<gcs::ResourceRequestByCount>(),
-    Counted::Requests,
-    &[(1, FieldShape::Message(&REQUEST))],
-);
-const WAY: MessageShape = listed(
-    size_of::<gcs::BundleSelector>(),
-    Counted::Parts,
-    &[(1, FieldShape::Message(&BUNDLE))],
-);
-const GANG: MessageShape = listed(
-    size_of::<gcs::GangResourceRequest>(),
+const BY_COUNT: MessageShape =
+    listed::<gcs::ResourceRequestByCount>(Counted::Requests, &[(1, Message(&REQUEST))]);
+const WAY: MessageShape = listed::<gcs::BundleSelector>(Counted::Parts, &[(1, Message(&BUNDLE))]);
+const GANG: MessageShape = listed::<gcs::GangResourceRequest>(
     Counted::Gangs,
-    &[
-        (1, FieldShape::Message(&BUNDLE)),
-        (2, FieldShape::Text),
-        (3, FieldShape::Message(&WAY)),
-    ],
+    &[(1, Message(&BUNDLE)), (2, Text), (3, Message(&WAY))],
 );
-const CONSTRAINT: MessageShape = listed(
-    size_of::<gcs::ClusterResourceConstraint>(),
-    Counted::Gangs,
-    &[(1, FieldShape::Message(&BY_COUNT))],
-);
-const NODE: MessageShape = listed(
-    size_of::<wire::NodeState>(),
+const CONSTRAINT: MessageShape =
+    listed::<gcs::ClusterResourceConstraint>(Counted::Gangs, &[(1, Message(&BY_COUNT))]);
+const NODE: MessageShape = listed::<wire::NodeState>(
     Counted::Nodes,
     &[
-        (1, FieldShape::Text),
-        (2, FieldShape::Text),
-        (3, FieldShape::Text),
+        (1, Text),
+        (2, Text),
+        (3, Text),
         (4, AMOUNT),
         (5, AMOUNT),
         (6, LABEL),
@@ -130,122 +98,89 @@ const NODE: MessageShape = listed(
     ],
 );
 const STATE: MessageShape = single(&[
-    (3, FieldShape::Message(&NODE)),
-    (4, FieldShape::Message(&BY_COUNT)),
-    (5, FieldShape::Message(&GANG)),
-    (6, FieldShape::Message(&CONSTRAINT)),
+    (3, Message(&NODE)),
+    (4, Message(&BY_COUNT)),
+    (5, Message(&GANG)),
+    (6, Message(&CONSTRAINT)),
 ]);
 
 impl GcsAnswer for wire::GetClusterResourceStateReply {
-    const SHAPE: &'static MessageShape = &single(&[(1, FieldShape::Message(&STATE))]);
+    const SHAPE: &'static MessageShape = &single(&[(1, Message(&STATE))]);
 }
 
-const PENDING: MessageShape = listed(
-    size_of::<wire::PendingInstanceRequest>(),
-    Counted::Parts,
-    &[(1, FieldShape::Text), (2, FieldShape::Text)],
-);
+const PENDING: MessageShape =
+    listed::<wire::PendingInstanceRequest>(Counted::Parts, &[(1, Text), (2, Text)]);
 // The reasons in this and the next one quote messages of schedulers, which may be longer than a name.
-const FAILED: MessageShape = listed(
-    size_of::<wire::FailedInstanceRequest>(),
-    Counted::Parts,
-    &[(1, FieldShape::Text), (2, FieldShape::Text)],
-);
-const PENDING_POD: MessageShape = listed(
-    size_of::<wire::PendingInstance>(),
-    Counted::Nodes,
-    &[
-        (1, FieldShape::Text),
-        (2, FieldShape::Text),
-        (3, FieldShape::Text),
-    ],
-);
+const FAILED: MessageShape =
+    listed::<wire::FailedInstanceRequest>(Counted::Parts, &[(1, Text), (2, Text)]);
+const PENDING_POD: MessageShape =
+    listed::<wire::PendingInstance>(Counted::Nodes, &[(1, Text), (2, Text), (3, Text)]);
 const REPORTED: MessageShape = single(&[
-    (3, FieldShape::Message(&PENDING)),
-    (4, FieldShape::Message(&BUNDLE)),
-    (5, FieldShape::Message(&GANG)),
-    (6, FieldShape::Message(&CONSTRAINT)),
-    (7, FieldShape::Message(&PENDING_POD)),
-    (8, FieldShape::Message(&FAILED)),
+    (3, Message(&PENDING)),
+    (4, Message(&BUNDLE)),
+    (5, Message(&GANG)),
+    (6, Message(&CONSTRAINT)),
+    (7, Message(&PENDING_POD)),
+    (8, Message(&FAILED)),
 ]);
 
 impl GcsAnswer for wire::GetClusterStatusReply {
-    const SHAPE: &'static MessageShape = &single(&[
-        (1, FieldShape::Message(&REPORTED)),
-        (2, FieldShape::Message(&STATE)),
-    ]);
+    const SHAPE: &'static MessageShape = &single(&[(1, Message(&REPORTED)), (2, Message(&STATE))]);
 }
 
 const TASK_INFO: MessageShape = single(&[
-    (2, FieldShape::Text),
-    (4, FieldShape::Text),
-    (8, FieldShape::Text),
+    (2, Text),
+    (4, Text),
+    (8, Text),
     (13, AMOUNT),
-    (25, FieldShape::Text),
-    (26, FieldShape::Text),
+    (25, Text),
+    (26, Text),
 ]);
-const TASK_STATES: MessageShape = single(&[(14, FieldShape::Entry(size_of::<(i32, i64)>()))]);
-const TASK: MessageShape = listed(
-    size_of::<rpc::TaskEvents>(),
+const TASK_STATES: MessageShape = single(&[(14, Entry(size_of::<(i32, i64)>()))]);
+const TASK: MessageShape = listed::<rpc::TaskEvents>(
     Counted::Tasks,
     &[
-        (1, FieldShape::Text),
-        (3, FieldShape::Message(&TASK_INFO)),
-        (4, FieldShape::Message(&TASK_STATES)),
+        (1, Text),
+        (3, Message(&TASK_INFO)),
+        (4, Message(&TASK_STATES)),
     ],
 );
-const ACTOR: MessageShape = listed(
-    size_of::<rpc::ActorTableData>(),
-    Counted::Tasks,
-    &[(1, FieldShape::Text), (19, FieldShape::Text)],
-);
+const ACTOR: MessageShape = listed::<rpc::ActorTableData>(Counted::Tasks, &[(1, Text), (19, Text)]);
 const JOB_CONFIG: MessageShape = MessageShape {
     size: size_of::<rpc::JobConfig>(),
     counted: None,
-    fields: &[(5, FieldShape::Text)],
+    fields: &[(5, Text)],
 };
-const JOB: MessageShape = listed(
-    size_of::<rpc::JobTableData>(),
-    Counted::Tasks,
-    &[(1, FieldShape::Text), (6, FieldShape::Message(&JOB_CONFIG))],
-);
-const GROUP_BUNDLE: MessageShape = listed(size_of::<rpc::Bundle>(), Counted::Parts, &[(2, AMOUNT)]);
-const GROUP: MessageShape = listed(
-    size_of::<rpc::PlacementGroupTableData>(),
+const JOB: MessageShape =
+    listed::<rpc::JobTableData>(Counted::Tasks, &[(1, Text), (6, Message(&JOB_CONFIG))]);
+const GROUP_BUNDLE: MessageShape = listed::<rpc::Bundle>(Counted::Parts, &[(2, AMOUNT)]);
+const GROUP: MessageShape = listed::<rpc::PlacementGroupTableData>(
     Counted::Gangs,
-    &[
-        (1, FieldShape::Text),
-        (3, FieldShape::Message(&GROUP_BUNDLE)),
-    ],
+    &[(1, Text), (3, Message(&GROUP_BUNDLE))],
 );
 
 impl GcsAnswer for rpc::GetTaskEventsReply {
-    const SHAPE: &'static MessageShape = &single(&[(2, FieldShape::Message(&TASK))]);
+    const SHAPE: &'static MessageShape = &single(&[(2, Message(&TASK))]);
     const MEMORY: usize = RECORDED_MEMORY;
 }
 
 impl GcsAnswer for rpc::GetAllActorInfoReply {
-    const SHAPE: &'static MessageShape = &single(&[(2, FieldShape::Message(&ACTOR))]);
+    const SHAPE: &'static MessageShape = &single(&[(2, Message(&ACTOR))]);
 }
 
 impl GcsAnswer for rpc::GetAllJobInfoReply {
-    const SHAPE: &'static MessageShape = &single(&[(2, FieldShape::Message(&JOB))]);
+    const SHAPE: &'static MessageShape = &single(&[(2, Message(&JOB))]);
 }
 
 impl GcsAnswer for rpc::GetAllPlacementGroupReply {
-    const SHAPE: &'static MessageShape = &single(&[(2, FieldShape::Message(&GROUP))]);
+    const SHAPE: &'static MessageShape = &single(&[(2, Message(&GROUP))]);
 }
 
 /// The text of a report takes no more memory than its bytes, which are bounded.
-const PUBLISHED: MessageShape = listed(
-    size_of::<rpc::PubMessage>(),
-    Counted::Tasks,
-    &[(2, FieldShape::Text)],
-);
+const PUBLISHED: MessageShape = listed::<rpc::PubMessage>(Counted::Tasks, &[(2, Text)]);
 
 impl GcsAnswer for rpc::GcsSubscriberPollReply {
-    const SHAPE: &'static MessageShape =
-        &single(&[(1, FieldShape::Message(&PUBLISHED)), (2, FieldShape::Text)]);
+    const SHAPE: &'static MessageShape = &single(&[(1, Message(&PUBLISHED)), (2, Text)]);
 }
 
 impl GcsAnswer for wire::ResizeRayletResourceInstancesReply {
@@ -311,14 +246,14 @@ impl Scan {
             match field {
                 // The decoder drops fields that it does not know.
                 None => {}
-                Some((_, FieldShape::Text)) => self.text(content)?,
-                Some((_, FieldShape::Texts)) => {
+                Some((_, Text)) => self.text(content)?,
+                Some((_, Texts)) => {
                     self.count(Counted::Parts)?;
                     self.take(2 * size_of::<String>())?;
                     self.text(content)?;
                 }
-                Some((_, FieldShape::Message(inner))) => self.message(content, inner)?,
-                Some((_, FieldShape::Entry(size))) => {
+                Some((_, Message(inner))) => self.message(content, inner)?,
+                Some((_, Entry(size))) => {
                     entries += 1;
                     if entries > ENTRIES || content.len() > 2 * TEXT {
                         return Err(Excess::Long);

@@ -4,13 +4,9 @@
 //!
 //! In: the options of an install. Out: rules of Roles. Invariant: each right is needed, and no other is asked for.
 
-pub mod audit;
-pub mod certificates;
-pub mod controller;
-pub mod initial_size;
 pub mod objects;
 mod request;
-pub mod watch;
+pub mod rights;
 
 pub use objects::{namespace, roles, service_account};
 pub use request::{Access, AccessScope};

@@ -2,9 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::manifests::access::{
-    Access, AccessScope, audit, certificates, controller as scaling, initial_size, watch,
-};
+use crate::manifests::access::{Access, AccessScope, rights};
 use crate::manifests::names::{APP, Component};
 use crate::manifests::{Certificates, ManifestOptions, names};
 
@@ -57,8 +55,8 @@ fn of_admission(options: &ManifestOptions) -> Vec<Value> {
         granted(options, Component::Admission, purpose, within, rights)
     };
     let mut roles = Vec::new();
-    roles.extend(granted("watch", None, watch::NEEDED));
-    let audited = |scope| scoped(audit::NEEDED, scope);
+    roles.extend(granted("watch", None, rights::WATCHES));
+    let audited = |scope| scoped(rights::AUDIT, scope);
     roles.extend(granted("audit", None, &audited(AccessScope::Cluster)));
     roles.extend(granted(
         "audit-lease",
@@ -66,7 +64,7 @@ fn of_admission(options: &ManifestOptions) -> Vec<Value> {
         &audited(AccessScope::Namespace),
     ));
     if options.certificates == Some(Certificates::SelfManaged) {
-        let of = |scope| scoped(certificates::NEEDED, scope);
+        let of = |scope| scoped(rights::CERTIFICATES, scope);
         roles.extend(granted(
             "certificates",
             namespace,
@@ -77,7 +75,7 @@ fn of_admission(options: &ManifestOptions) -> Vec<Value> {
     // An account that scales clusters has this permission already.
     if options.initial_sizes && options.scaler() != Some(Component::Admission) {
         for within in scaled(options) {
-            let needed = initial_size::OWNERS;
+            let needed = rights::OWNERS;
             roles.extend(granted("initial-sizes", within, needed));
         }
     }
@@ -93,19 +91,19 @@ fn of_scaling(options: &ManifestOptions, component: Component) -> Vec<Value> {
     };
     let mut roles = Vec::new();
     if component == Component::Controller {
-        roles.extend(granted("policies", None, watch::POLICIES));
+        roles.extend(granted("policies", None, rights::POLICIES));
     }
-    roles.extend(granted("leader", namespace, scaling::LEASE));
+    roles.extend(granted("leader", namespace, rights::LEASE));
     if options.only_namespaces.is_empty() {
-        roles.extend(granted("nodes", None, scaling::NODES));
+        roles.extend(granted("nodes", None, rights::NODES));
     }
     for within in scaled(options) {
-        roles.extend(granted("scaling", within, scaling::CLUSTERS));
+        roles.extend(granted("scaling", within, rights::CLUSTERS));
         if options.ray_auth {
-            roles.extend(granted("ray-auth", within, scaling::RAY_AUTH));
+            roles.extend(granted("ray-auth", within, rights::RAY_AUTH));
         }
         if options.delete_idle_clusters {
-            roles.extend(granted("idle-clusters", within, scaling::IDLE_CLUSTERS));
+            roles.extend(granted("idle-clusters", within, rights::IDLE_CLUSTERS));
         }
     }
     roles

@@ -53,12 +53,3 @@ impl Access {
         }
     }
 }
-
-/// Following the objects of a resource in the whole cluster.
-pub(super) const fn followed(group: &'static str, resource: &'static str) -> Access {
-    AccessScope::Cluster.may(&["list", "watch"], group, resource)
-}
-
-/// Creating a Lease. A right to create cannot be limited to a name, because that is not known when it is checked.
-pub(super) const CREATE_LEASE: Access =
-    AccessScope::Namespace.may(&["create"], "coordination.k8s.io", "leases");

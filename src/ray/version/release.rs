@@ -3,6 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use crate::text::Misread;
+
 /// A release of Ray. Later releases are greater.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RayVersion {
@@ -56,38 +58,27 @@ impl fmt::Display for RayVersion {
     }
 }
 
-/// A text that is not a version.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("it is not a version like 2.56.0")]
-pub struct NotAVersion;
-
 impl FromStr for RayVersion {
-    type Err = NotAVersion;
+    type Err = Misread;
 
     /// Reads `2.56.0`, `v2.56.0`, `2.56`, `2.56.0rc1`, `2.56.0.dev0`, `2.56.0+abc`.
-    fn from_str(text: &str) -> Result<Self, NotAVersion> {
+    fn from_str(text: &str) -> Result<Self, Misread> {
         let mut parts = text
             // Tags of Git begin so, and people copy them.
             .strip_prefix('v')
             .unwrap_or(text)
             .split(['.', '-', '+']);
-        let mut next = |required: bool| match parts.next() {
-            Some(part) => {
-                // Anything after the digits is a pre-release or a build: `2.56.0rc1` counts as 2.56.0.
-                let end = part
-                    .find(|c: char| !c.is_ascii_digit())
-                    .unwrap_or(part.len());
-                part[..end]
-                    .parse()
-                    .or(if required { Err(NotAVersion) } else { Ok(0) })
-            }
-            None if required => Err(NotAVersion),
-            None => Ok(0),
+        let mut next = || -> Option<u32> {
+            let part = parts.next()?;
+            // Anything after the digits is a pre-release or a build: `2.56.0rc1` counts as 2.56.0.
+            let end = part.find(|c: char| !c.is_ascii_digit());
+            part.get(..end.unwrap_or(part.len()))?.parse().ok()
         };
+        let wrong = || Misread("it is not a version like 2.56.0".to_owned());
         Ok(Self {
-            major: next(true)?,
-            minor: next(true)?,
-            patch: next(false)?,
+            major: next().ok_or_else(wrong)?,
+            minor: next().ok_or_else(wrong)?,
+            patch: next().unwrap_or(0),
         })
     }
 }

@@ -3,14 +3,14 @@
 use crate::plan::{self, RemovalCause};
 use crate::reconcile::effects::effect::{Drain, DrainKind};
 use crate::seconds::milliseconds;
-use crate::snapshot::{NotANodeId, moment};
+use crate::snapshot::moment;
 
 /// The drain request for a planned removal. An idle Ray node is drained at once, unless its raylet
 /// finds that it has work by now. A Ray node that has to go because of a maximum or a removed group
 /// takes no new work and goes when it has none left; where its time to do so is limited, it is told
 /// by when, and stopped once that has come. Its pod is deleted in a later round, once Ray has
 /// stopped in it. `now` is in seconds since 1970.
-pub(crate) fn of(planned: &plan::NodeDrain, now: f64) -> Result<Drain, NotANodeId> {
+pub(crate) fn of(planned: &plan::NodeDrain, now: f64) -> Result<Drain, crate::text::Misread> {
     let idle = |why: String| (why, DrainKind::Idle, String::new());
     // A time by which the node has to be gone counts for these, if there is one.
     let bounded = |why: &str| {

@@ -5,8 +5,8 @@ use serde_json::Value;
 use crate::path::FieldPath;
 use crate::quantity::{Quantity, QuantityError};
 use crate::ray::{Fields, Group, Resource, object_at};
+use crate::rules::prelude::*;
 use crate::rules::shared::{init_containers, meant, plain};
-use crate::rules::{Cel, Finding, Mode, OwnMode, Rule, RuleId, RulePage, Subject};
 
 pub(crate) static RULE: Rule = Rule {
     id: RuleId(234),

@@ -1,7 +1,7 @@
 //! RF203: a group whose CPU count Ray cannot derive.
 
 use crate::ray::{Fields, node_resources, object_at};
-use crate::rules::{Cel, Check, Each, Finding, Mode, OwnMode, Rule, RuleId, RulePage, Subject};
+use crate::rules::prelude::*;
 use crate::text::shown;
 
 pub(crate) static RULE: Rule = Rule {

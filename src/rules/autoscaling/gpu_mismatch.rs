@@ -2,8 +2,8 @@
 
 use crate::ray::Container;
 use crate::ray::start_params::start_integer;
+use crate::rules::prelude::*;
 use crate::rules::shared::has_claims;
-use crate::rules::{Cel, Check, Each, Finding, Mode, OwnMode, Rule, RuleId, RulePage, Subject};
 use crate::text::shown;
 
 pub(crate) static RULE: Rule = Rule {

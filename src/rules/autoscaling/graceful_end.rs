@@ -3,7 +3,7 @@
 use crate::path::FieldPath;
 use crate::ray::drain::{self, DrainTime, DrainVariable};
 use crate::ray::{Cluster, Group, since};
-use crate::rules::{Cel, Check, Each, Finding, Mode, OwnMode, Rule, RuleId, RulePage, Subject};
+use crate::rules::prelude::*;
 use crate::text::shown_text;
 
 pub(crate) static RULE: Rule = Rule {

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use crate::ray::group::HEAD_NAME;
 use crate::ray::{Kind, RayObject, label};
-use crate::rules::{Cel, Check, Each, Finding, Mode, OwnMode, Rule, RuleId, RulePage, Subject};
+use crate::rules::prelude::*;
 use crate::text::shown_text;
 
 pub(crate) static RULE: Rule = Rule {

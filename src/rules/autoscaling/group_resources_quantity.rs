@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::quantity::Quantity;
-use crate::rules::{Cel, Check, Each, Finding, Mode, OwnMode, Rule, RuleId, RulePage, Subject};
+use crate::rules::prelude::*;
 use crate::text::{shown, shown_text};
 
 pub(crate) static RULE: Rule = Rule {

@@ -1,7 +1,7 @@
 //! RF212: a suspended worker group in a cluster that is scaled.
 
 use crate::ray::is_true;
-use crate::rules::{Cel, Check, Each, Finding, Mode, OwnMode, Rule, RuleId, RulePage, Subject};
+use crate::rules::prelude::*;
 
 pub(crate) static RULE: Rule = Rule {
     id: RuleId(212),

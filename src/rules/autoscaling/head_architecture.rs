@@ -2,7 +2,7 @@
 
 use crate::facts::scheduling::Demands;
 use crate::ray::object_at;
-use crate::rules::{Cel, Finding, Mode, OwnMode, Rule, RuleId, RulePage, Subject};
+use crate::rules::prelude::*;
 
 pub(crate) static RULE: Rule = Rule {
     id: RuleId(239),

@@ -1,7 +1,7 @@
 //! RF220: workers to be deleted under the autoscaler's hands.
 
 use crate::ray::{list_at, object_at, text_at};
-use crate::rules::{Cel, Check, Each, Finding, Mode, OwnMode, Rule, RuleId, RulePage, Subject};
+use crate::rules::prelude::*;
 
 pub(crate) static RULE: Rule = Rule {
     id: RuleId(220),

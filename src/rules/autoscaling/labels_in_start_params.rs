@@ -1,6 +1,6 @@
 //! RF207: node labels in the start parameters.
 
-use crate::rules::{Cel, Check, Each, Finding, Mode, OwnMode, Rule, RuleId, RulePage, Subject};
+use crate::rules::prelude::*;
 use crate::text::shown;
 
 pub(crate) static RULE: Rule = Rule {

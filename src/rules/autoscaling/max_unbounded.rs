@@ -1,6 +1,6 @@
 //! RF213: a worker group that may grow without end.
 
-use crate::rules::{Cel, Check, Each, Finding, Mode, OwnMode, Rule, RuleId, RulePage, Subject};
+use crate::rules::prelude::*;
 use serde_json::Value;
 
 pub(crate) static RULE: Rule = Rule {

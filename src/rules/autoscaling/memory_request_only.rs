@@ -1,8 +1,8 @@
 //! RF216: a memory request without a limit.
 
 use crate::ray::{Fields, object_at};
+use crate::rules::prelude::*;
 use crate::rules::shared::plain;
-use crate::rules::{Cel, Check, Each, Finding, Mode, OwnMode, Rule, RuleId, RulePage, Subject};
 
 pub(crate) static RULE: Rule = Rule {
     id: RuleId(216),

@@ -2,7 +2,7 @@
 
 use crate::path::FieldPath;
 use crate::ray::{Kind, label};
-use crate::rules::{Cel, Check, Each, Finding, Mode, OwnMode, Rule, RuleId, RulePage, Subject};
+use crate::rules::prelude::*;
 use crate::text::{shown, shown_text};
 
 pub(crate) static RULE: Rule = Rule {

@@ -1,8 +1,8 @@
 //! RF210: features of autoscaler v2 without it.
 
 use crate::ray::cluster::V2_ENV;
+use crate::rules::prelude::*;
 use crate::rules::shared::priority;
-use crate::rules::{Cel, Check, Each, Finding, Mode, OwnMode, Rule, RuleId, RulePage, Subject};
 use crate::text::shown;
 
 pub(crate) static RULE: Rule = Rule {

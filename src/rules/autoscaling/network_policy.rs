@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::ray::cluster::{closing_policy, gcs_port};
 use crate::ray::feature_gate::NETWORK_POLICY;
 use crate::ray::{Fields, ReconcileMode, list_at, object_at, text_at};
-use crate::rules::{Cel, Finding, Mode, OwnMode, Rule, RuleId, RulePage, Subject};
+use crate::rules::prelude::*;
 
 pub(crate) static RULE: Rule = Rule {
     id: RuleId(240),

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::path::FieldPath;
 use crate::ray::{Group, object_at};
-use crate::rules::{Cel, Check, Each, Finding, Mode, OwnMode, Rule, RuleId, RulePage, Subject};
+use crate::rules::prelude::*;
 
 pub(crate) static RULE: Rule = Rule {
     id: RuleId(229),

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::path::FieldPath;
-use crate::rules::{Cel, Check, Each, Finding, Mode, OwnMode, Rule, RuleId, RulePage, Subject};
+use crate::rules::prelude::*;
 
 pub(crate) static RULE: Rule = Rule {
     id: RuleId(230),

@@ -1,8 +1,8 @@
 //! RF228: a group's priority with a Ray that knows none.
 
 use crate::ray::since::PRIORITY as FIRST;
+use crate::rules::prelude::*;
 use crate::rules::shared::priority;
-use crate::rules::{Cel, Check, Each, Finding, Mode, OwnMode, Rule, RuleId, RulePage, Subject};
 use crate::text::{shown, shown_text};
 
 pub(crate) static RULE: Rule = Rule {

@@ -1,6 +1,6 @@
 //! RF238: a head that cannot pull Rayfit's image.
 
-use crate::rules::{Cel, Finding, Mode, OwnMode, Rule, RuleId, RulePage, Subject};
+use crate::rules::prelude::*;
 use crate::text::shown_text;
 
 pub(crate) static RULE: Rule = Rule {

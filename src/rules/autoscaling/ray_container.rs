@@ -1,7 +1,7 @@
 //! RF235: a ray container that is not the first one.
 
 use crate::ray::Container;
-use crate::rules::{Cel, Finding, Mode, OwnMode, Rule, RuleId, RulePage, Subject};
+use crate::rules::prelude::*;
 use crate::text::shown_text;
 
 pub(crate) static RULE: Rule = Rule {

@@ -1,7 +1,7 @@
 //! RF208: a restart policy with which Ray comes back in a pod.
 
 use crate::ray::{AutoscalerVersion, since, text_at};
-use crate::rules::{Cel, Check, Each, Finding, Mode, OwnMode, Rule, RuleId, RulePage, Subject};
+use crate::rules::prelude::*;
 use crate::text::shown_text;
 
 pub(crate) static RULE: Rule = Rule {

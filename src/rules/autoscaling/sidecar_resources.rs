@@ -5,8 +5,8 @@ use serde_json::Value;
 use super::container_resources::report_above_limits;
 use crate::quantity::Quantity;
 use crate::ray::object_at;
+use crate::rules::prelude::*;
 use crate::rules::shared::plain;
-use crate::rules::{Cel, Check, Each, Finding, Mode, OwnMode, Rule, RuleId, RulePage, Subject};
 
 pub(crate) static RULE: Rule = Rule {
     id: RuleId(217),

@@ -1,7 +1,7 @@
 //! RF218: an autoscaler container of another Ray version than the head.
 
 use crate::ray::{Container, RayVersion, since};
-use crate::rules::{Cel, Check, Each, Finding, Mode, OwnMode, Rule, RuleId, RulePage, Subject};
+use crate::rules::prelude::*;
 use crate::text::shown_text;
 
 pub(crate) static RULE: Rule = Rule {

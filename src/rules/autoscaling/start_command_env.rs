@@ -1,7 +1,7 @@
 //! RF211: an environment variable that is KubeRay's own.
 
 use crate::ray::{list_at, text_at};
-use crate::rules::{Cel, Check, Each, Finding, Mode, OwnMode, Rule, RuleId, RulePage, Subject};
+use crate::rules::prelude::*;
 use crate::text::shown_text;
 
 pub(crate) static RULE: Rule = Rule {

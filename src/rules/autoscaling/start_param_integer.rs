@@ -3,7 +3,7 @@
 use crate::quantity::Quantity;
 use crate::ray::Group;
 use crate::ray::start_params::start_integer;
-use crate::rules::{Cel, Check, Each, Finding, Mode, OwnMode, Rule, RuleId, RulePage, Subject};
+use crate::rules::prelude::*;
 use crate::text::shown;
 
 pub(crate) static RULE: Rule = Rule {

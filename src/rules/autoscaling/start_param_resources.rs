@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::ray::Group;
 use crate::ray::start_params::{StartResourcesError, start_resources_object};
-use crate::rules::{Cel, Check, Each, Finding, Mode, OwnMode, Rule, RuleId, RulePage, Subject};
+use crate::rules::prelude::*;
 use crate::text::{shown, shown_text};
 
 pub(crate) static RULE: Rule = Rule {

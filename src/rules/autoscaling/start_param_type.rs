@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::rules::{Cel, Finding, Mode, OwnMode, Rule, RuleId, RulePage, Subject};
+use crate::rules::prelude::*;
 use crate::text::shown;
 
 pub(crate) static RULE: Rule = Rule {

@@ -2,7 +2,7 @@
 
 use crate::ray::Group;
 use crate::ray::node_resources::{NodeResources, ResourceError, tpu};
-use crate::rules::{Cel, Check, Each, Finding, Mode, OwnMode, Rule, RuleId, RulePage, Subject};
+use crate::rules::prelude::*;
 use crate::text::shown_text;
 
 pub(crate) static RULE: Rule = Rule {

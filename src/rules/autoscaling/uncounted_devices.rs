@@ -3,8 +3,8 @@
 use serde_json::Value;
 
 use crate::ray::{Container, Group, ReconcileMode};
+use crate::rules::prelude::*;
 use crate::rules::shared::has_claims;
-use crate::rules::{Cel, Finding, Mode, OwnMode, Rule, RuleId, RulePage, Subject};
 
 pub(crate) static RULE: Rule = Rule {
     id: RuleId(236),

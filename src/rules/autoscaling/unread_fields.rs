@@ -4,7 +4,7 @@ use crate::path::FieldPath;
 use crate::ray::cluster::RaySource;
 use crate::ray::since::{GROUP_RESOURCES_AND_LABELS, SIZE_FROM_REQUESTS};
 use crate::ray::{RayVersion, ReconcileMode, object_at};
-use crate::rules::{Cel, Finding, Mode, OwnMode, Rule, RuleId, RulePage, Subject};
+use crate::rules::prelude::*;
 
 pub(crate) static RULE: Rule = Rule {
     id: RuleId(237),

@@ -2,7 +2,7 @@
 
 use crate::ray::cluster::V2_ENV;
 use crate::ray::{AutoscalerVersion, Group};
-use crate::rules::{Cel, Check, Each, Finding, Mode, OwnMode, Rule, RuleId, RulePage, Subject};
+use crate::rules::prelude::*;
 use crate::text::{shown, shown_text};
 
 pub(crate) static RULE: Rule = Rule {

@@ -2,7 +2,7 @@
 
 use super::restarts_pods;
 use crate::ray::{Kind, is_true};
-use crate::rules::{Cel, Finding, Mode, OwnMode, Rule, RuleId, RulePage, Subject};
+use crate::rules::prelude::*;
 use crate::text::shown;
 
 pub(crate) static RULE: Rule = Rule {

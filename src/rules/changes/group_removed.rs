@@ -2,7 +2,7 @@
 
 use super::live_change::{LiveChange, pods};
 use crate::ray::ReconcileMode;
-use crate::rules::{Cel, Finding, Mode, OwnMode, Rule, RuleId, RulePage, Subject};
+use crate::rules::prelude::*;
 
 pub(crate) static RULE: Rule = Rule {
     id: RuleId(302),
@@ -12,10 +12,7 @@ pub(crate) static RULE: Rule = Rule {
     page: RulePage(include_str!("group_removed.md")),
     why: "Ray's autoscaler fails on a node whose group it does not know, in every round, and never \
           scales the cluster again.",
-    cel: Cel::NotCovered(
-        "CEL sees the new and the stored object, but not the running \
-                                  pods.",
-    ),
+    cel: NO_PODS,
     check,
 };
 

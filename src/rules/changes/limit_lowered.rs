@@ -3,7 +3,7 @@
 use super::live_change::{LiveChange, pods};
 use crate::facts::RayPod;
 use crate::ray::Resource;
-use crate::rules::{Cel, Finding, Mode, OwnMode, Rule, RuleId, RulePage, Subject};
+use crate::rules::prelude::*;
 use crate::text::shown_text;
 
 pub(crate) static RULE: Rule = Rule {
@@ -14,10 +14,7 @@ pub(crate) static RULE: Rule = Rule {
     page: RulePage(include_str!("limit_lowered.md")),
     why: "The pod stays above the limit: it is never shrunk below what it uses, and it does not grow \
           either.",
-    cel: Cel::NotCovered(
-        "CEL sees the new and the stored object, but not the running \
-                                  pods.",
-    ),
+    cel: NO_PODS,
     check,
 };
 

@@ -2,7 +2,7 @@
 
 use crate::facts::{DEFAULT_NAMESPACE, RayPod};
 use crate::ray::{Cluster, Kind, is_true, text_at};
-use crate::rules::Subject;
+use crate::rules::prelude::Subject;
 
 /// A RayCluster whose pods run, before and after the update.
 ///

@@ -2,8 +2,8 @@
 
 use super::live_change::{LiveChange, pods};
 use crate::ray::ReconcileMode;
+use crate::rules::prelude::*;
 use crate::rules::shared::hosts;
-use crate::rules::{Cel, Finding, Mode, OwnMode, Rule, RuleId, RulePage, Subject};
 
 pub(crate) static RULE: Rule = Rule {
     id: RuleId(301),
@@ -12,10 +12,7 @@ pub(crate) static RULE: Rule = Rule {
     summary: "`maxReplicas` is lowered below the workers that run",
     page: RulePage(include_str!("max_lowered.md")),
     why: "The workers above the maximum are stopped at once, and the tasks on them fail.",
-    cel: Cel::NotCovered(
-        "CEL sees the new and the stored object, but not the running \
-                                  pods.",
-    ),
+    cel: NO_PODS,
     check,
 };
 

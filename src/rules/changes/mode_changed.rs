@@ -3,7 +3,7 @@
 use super::live_change::LiveChange;
 use crate::ray::reconcile::ANNOTATION;
 use crate::ray::{RayObject, ReconcileMode};
-use crate::rules::{Cel, Check, Each, Finding, Mode, OwnMode, Rule, RuleId, RulePage, Subject};
+use crate::rules::prelude::*;
 
 pub(crate) static RULE: Rule = Rule {
     id: RuleId(304),

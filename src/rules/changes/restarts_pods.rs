@@ -6,7 +6,7 @@ use super::live_change::LiveChange;
 use crate::path::FieldPath;
 use crate::quantity::Quantity;
 use crate::ray::{Cluster, Fields, Group, object_at};
-use crate::rules::{Cel, Finding, Mode, OwnMode, Rule, RuleId, RulePage, Subject};
+use crate::rules::prelude::*;
 
 pub(crate) static RULE: Rule = Rule {
     id: RuleId(306),

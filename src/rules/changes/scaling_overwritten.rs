@@ -8,7 +8,7 @@ use super::live_change::LiveChange;
 use crate::path::FieldPath;
 use crate::policy::settings::is_rayfit;
 use crate::ray::{Group, RayObject, object_at, text_at};
-use crate::rules::{Cel, Finding, Mode, OwnMode, Rule, RuleId, RulePage, Subject};
+use crate::rules::prelude::*;
 use crate::text::shown;
 
 pub(crate) static RULE: Rule = Rule {

@@ -4,7 +4,7 @@ use crate::path::FieldPath;
 use crate::ray::initial_sizes;
 use crate::ray::reconcile::{ANNOTATION, PREFIX, RECORD, SETTINGS};
 use crate::ray::{Kind, ReconcileMode};
-use crate::rules::{Cel, Check, Each, Finding, Mode, OwnMode, Rule, RuleId, RulePage, Subject};
+use crate::rules::prelude::*;
 use crate::text::{nearest, shown, shown_text};
 
 pub(crate) static RULE: Rule = Rule {

@@ -3,7 +3,7 @@
 use crate::path::FieldPath;
 use crate::policy::settings::is_rayfit;
 use crate::ray::{Fields, list_at, object_at};
-use crate::rules::{Cel, Finding, Mode, OwnMode, Rule, RuleId, RulePage, Subject};
+use crate::rules::prelude::*;
 use crate::text::shown_text;
 
 pub(crate) static RULE: Rule = Rule {
@@ -15,11 +15,9 @@ pub(crate) static RULE: Rule = Rule {
     why: "Ray does not notice it: the raylet keeps the size that the scaler set, and the next \
           resize by the scaler undoes this one.",
     cel: Cel::NotCovered("It is about requests to resize pods, not about Ray objects."),
-    check,
+    // No Ray object shows a resize; see `find`.
+    check: |_, _| {},
 };
-
-/// No Ray object shows a resize; see [`find`].
-fn check(_: &Subject<'_>, _: &mut Vec<Finding>) {}
 
 /// The finding about a resize of `pod`, which was `old`, by `user`.
 pub fn find(pod: &Fields, old: &Fields, user: &str) -> Option<Finding> {

@@ -2,9 +2,7 @@
 
 use crate::ray::cluster::V2_ENV;
 use crate::ray::{AutoscalerVersion, list_at, text_at};
-use crate::rules::{
-    Cel, Check, Each, Finding, Mode, OwnMode, PLAIN, Rule, RuleId, RulePage, Subject,
-};
+use crate::rules::prelude::*;
 use crate::text::shown_text;
 
 pub(crate) static RULE: Rule = Rule {

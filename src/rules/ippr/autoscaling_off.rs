@@ -1,9 +1,7 @@
 //! RF111: `ray.io/ippr` has no effect, because autoscaling is off.
 
 use crate::ray::Kind;
-use crate::rules::{
-    Cel, Check, Each, Finding, Mode, OwnMode, PLAIN, Rule, RuleId, RulePage, Subject,
-};
+use crate::rules::prelude::*;
 use crate::text::shown;
 
 pub(crate) static RULE: Rule = Rule {

@@ -3,9 +3,7 @@
 use crate::path::FieldPath;
 use crate::ray::Kind;
 use crate::ray::ippr::ANNOTATION;
-use crate::rules::{
-    Cel, Check, Each, Finding, Mode, OwnMode, PLAIN, Rule, RuleId, RulePage, Subject,
-};
+use crate::rules::prelude::*;
 
 pub(crate) static RULE: Rule = Rule {
     id: RuleId(116),

@@ -4,9 +4,7 @@ use serde_json::Value;
 
 use crate::path::FieldPath;
 use crate::ray::{Group, start_params};
-use crate::rules::{
-    Cel, Check, Each, Finding, Mode, OwnMode, PLAIN, Rule, RuleId, RulePage, Subject,
-};
+use crate::rules::prelude::*;
 use crate::text::shown;
 
 pub(crate) static RULE: Rule = Rule {

@@ -2,10 +2,8 @@
 
 use crate::ray::Resource;
 use crate::ray::ippr::{GroupResizeLimits, ResizeLimitFault};
+use crate::rules::prelude::*;
 use crate::rules::shared::meant;
-use crate::rules::{
-    Cel, Check, Each, Finding, Mode, OwnMode, PLAIN, Rule, RuleId, RulePage, Subject,
-};
 use crate::text::shown_text;
 
 pub(crate) static RULE: Rule = Rule {

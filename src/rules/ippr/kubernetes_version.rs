@@ -3,7 +3,7 @@
 use crate::facts::KubernetesVersion;
 use crate::path::FieldPath;
 use crate::ray::ippr::ANNOTATION;
-use crate::rules::{Cel, Finding, Mode, OwnMode, Rule, RuleId, RulePage, Subject};
+use crate::rules::prelude::*;
 
 pub(crate) static RULE: Rule = Rule {
     id: RuleId(114),

@@ -6,7 +6,7 @@ use crate::quantity::Quantity;
 use crate::ray::ippr::GroupResizeLimits;
 use crate::ray::pod_size::BesideRay;
 use crate::ray::{Cluster, Group, Resource};
-use crate::rules::{Cel, Finding, Mode, OwnMode, Rule, RuleId, RulePage, Subject};
+use crate::rules::prelude::*;
 use crate::text::shown_text;
 
 pub(crate) static RULE: Rule = Rule {

@@ -2,7 +2,7 @@
 
 use crate::ray::Resource;
 use crate::ray::pod_size::{PodLevelAmount, PodLevelBound};
-use crate::rules::{Cel, Finding, Mode, OwnMode, Rule, RuleId, RulePage, Subject};
+use crate::rules::prelude::*;
 
 pub(crate) static RULE: Rule = Rule {
     id: RuleId(118),

@@ -1,9 +1,7 @@
 //! RF109: a resize limit below the size that the pods start with.
 
 use crate::ray::Resource;
-use crate::rules::{
-    Cel, Check, Each, Finding, Mode, OwnMode, PLAIN, Rule, RuleId, RulePage, Subject,
-};
+use crate::rules::prelude::*;
 
 pub(crate) static RULE: Rule = Rule {
     id: RuleId(109),

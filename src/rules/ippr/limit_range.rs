@@ -4,7 +4,7 @@ use crate::facts::DEFAULT_NAMESPACE;
 use crate::quantity::Quantity;
 use crate::ray::Resource;
 use crate::ray::pod_size::BesideRay;
-use crate::rules::{Cel, Finding, Mode, OwnMode, Rule, RuleId, RulePage, Subject};
+use crate::rules::prelude::*;
 use crate::text::shown_text;
 
 pub(crate) static RULE: Rule = Rule {

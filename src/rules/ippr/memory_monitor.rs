@@ -3,7 +3,7 @@
 use crate::ray::cluster::RaySource;
 use crate::ray::container::MEMORY_MONITOR;
 use crate::ray::{Resource, since};
-use crate::rules::{Cel, Finding, Mode, OwnMode, Rule, RuleId, RulePage, Subject};
+use crate::rules::prelude::*;
 
 pub(crate) static RULE: Rule = Rule {
     id: RuleId(119),

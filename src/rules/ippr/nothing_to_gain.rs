@@ -1,9 +1,7 @@
 //! RF110: both resize limits equal the size.
 
 use crate::ray::Resource;
-use crate::rules::{
-    Cel, Check, Each, Finding, Mode, OwnMode, PLAIN, Rule, RuleId, RulePage, Subject,
-};
+use crate::rules::prelude::*;
 
 pub(crate) static RULE: Rule = Rule {
     id: RuleId(110),

@@ -2,9 +2,7 @@
 
 use crate::ray::cluster::RaySource;
 use crate::ray::{ReconcileMode, since};
-use crate::rules::{
-    Cel, Check, Each, Finding, Mode, OwnMode, PLAIN, Rule, RuleId, RulePage, Subject,
-};
+use crate::rules::prelude::*;
 use crate::text::shown_text;
 
 pub(crate) static RULE: Rule = Rule {

@@ -1,10 +1,8 @@
 //! RF108: a `resizePolicy` that would restart Ray, or that no pod can have.
 
 use crate::ray::{AutoscalerVersion, Resource, list_at, text_at};
+use crate::rules::prelude::*;
 use crate::rules::shared::init_containers;
-use crate::rules::{
-    Cel, Check, Each, Finding, Mode, OwnMode, PLAIN, Rule, RuleId, RulePage, Subject,
-};
 use crate::text::shown;
 
 pub(crate) static RULE: Rule = Rule {

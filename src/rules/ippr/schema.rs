@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::path::FieldPath;
 use crate::ray::ippr::{ANNOTATION, EXAMPLE, Ippr, IpprProblem};
-use crate::rules::{Cel, Check, Each, Finding, Mode, OwnMode, Rule, RuleId, RulePage, Subject};
+use crate::rules::prelude::*;
 use crate::text::{nearest, shown, shown_text};
 
 pub(crate) static RULE: Rule = Rule {

@@ -1,9 +1,7 @@
 //! RF105: `num-cpus` or `memory` in the start parameters of a listed group.
 
 use super::group_resources::fixed_size;
-use crate::rules::{
-    Cel, Check, Each, Finding, Mode, OwnMode, PLAIN, Rule, RuleId, RulePage, Subject,
-};
+use crate::rules::prelude::*;
 
 pub(crate) static RULE: Rule = Rule {
     id: RuleId(105),

@@ -3,9 +3,7 @@
 use std::collections::HashSet;
 
 use crate::ray::group::HEAD_NAME;
-use crate::rules::{
-    Cel, Check, Each, Finding, Mode, OwnMode, PLAIN, Rule, RuleId, RulePage, Subject,
-};
+use crate::rules::prelude::*;
 use crate::text::{nearest, shown_text};
 
 pub(crate) static RULE: Rule = Rule {

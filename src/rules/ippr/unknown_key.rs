@@ -1,7 +1,7 @@
 //! RF102: a key in `ray.io/ippr` that Ray does not know.
 
 use crate::ray::ippr::{GROUP_KEYS, IpprProblem};
-use crate::rules::{Cel, Check, Each, Finding, Mode, OwnMode, Rule, RuleId, RulePage, Subject};
+use crate::rules::prelude::*;
 use crate::text::{nearest, shown_text};
 
 pub(crate) static RULE: Rule = Rule {

@@ -1,7 +1,7 @@
 //! RF702: authentication that this Ray or this kind of object does not have.
 
 use crate::ray::{Kind, RayVersion, is_true, object_at, since, text_at};
-use crate::rules::{Cel, Finding, Mode, OwnMode, Rule, RuleId, RulePage, Subject};
+use crate::rules::prelude::*;
 
 pub(crate) static RULE: Rule = Rule {
     id: RuleId(702),

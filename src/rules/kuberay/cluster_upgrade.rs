@@ -1,7 +1,7 @@
 //! RF703: how a RayCluster is upgraded, said where KubeRay does not allow it.
 
 use crate::ray::Kind;
-use crate::rules::{Cel, Finding, Mode, OwnMode, Rule, RuleId, RulePage, Subject};
+use crate::rules::prelude::*;
 use crate::text::shown_text;
 
 pub(crate) static RULE: Rule = Rule {

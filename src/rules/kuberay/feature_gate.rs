@@ -5,7 +5,7 @@ use crate::ray::feature_gate::{
     EMBEDDED_STORAGE, FeatureGate, HISTORY_SERVER, JOB_DELETION, MUTUAL_TLS, NETWORK_POLICY,
 };
 use crate::ray::{is_true, object_at, text_at};
-use crate::rules::{Cel, Finding, Mode, OwnMode, Rule, RuleId, RulePage, Subject};
+use crate::rules::prelude::*;
 
 pub(crate) static RULE: Rule = Rule {
     id: RuleId(708),

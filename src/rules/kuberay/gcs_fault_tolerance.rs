@@ -3,7 +3,7 @@
 use crate::path::FieldPath;
 use crate::ray::object::{EXTERNAL_STORAGE, FT_ENABLED};
 use crate::ray::{Kind, object_at, text_at};
-use crate::rules::{Cel, Finding, Mode, OwnMode, Rule, RuleId, RulePage, Subject};
+use crate::rules::prelude::*;
 
 pub(crate) static RULE: Rule = Rule {
     id: RuleId(701),

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::path::FieldPath;
 use crate::ray::{Fields, is_true, list_at, object_at, text_at};
-use crate::rules::{Cel, Finding, Mode, OwnMode, Rule, RuleId, RulePage, Subject};
+use crate::rules::prelude::*;
 
 pub(crate) static RULE: Rule = Rule {
     id: RuleId(705),

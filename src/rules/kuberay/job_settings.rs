@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::ray::{Fields, is_true, object_at, object_in, text_at};
-use crate::rules::{Cel, Finding, Mode, OwnMode, Rule, RuleId, RulePage, Subject};
+use crate::rules::prelude::*;
 use crate::yaml;
 
 pub(crate) static RULE: Rule = Rule {

@@ -6,7 +6,7 @@ use crate::path::FieldPath;
 use crate::ray::feature_gate::INCREMENTAL_UPGRADE;
 use crate::ray::object::INITIALIZING_TIMEOUT;
 use crate::ray::{Fields, Kind, object_at, object_in, since, text_at};
-use crate::rules::{Cel, Finding, Mode, OwnMode, Rule, RuleId, RulePage, Subject};
+use crate::rules::prelude::*;
 use crate::seconds::go_duration;
 use crate::text::shown_text;
 

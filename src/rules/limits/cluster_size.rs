@@ -3,7 +3,7 @@
 use super::extent::{UNLIMITED, allowance, most_of_pod, most_pods, without_limit};
 use crate::quantity::Quantity;
 use crate::ray::Resource;
-use crate::rules::{Cel, Finding, Mode, OwnMode, Rule, RuleId, RulePage, Subject};
+use crate::rules::prelude::*;
 
 pub(crate) static RULE: Rule = Rule {
     id: RuleId(506),

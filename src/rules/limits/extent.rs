@@ -6,8 +6,8 @@ use crate::policy::Limit;
 use crate::quantity::Quantity;
 use crate::ray::pod_size::{ContainerBounds, PodMost, Unbounded};
 use crate::ray::{Cluster, Group, Resource};
+use crate::rules::prelude::{Finding, Rule, Subject};
 use crate::rules::shared::hosts;
-use crate::rules::{Finding, Rule, Subject};
 use crate::text::shown_text;
 
 /// The most pods of a group: of workers `maxReplicas` with autoscaling, else `replicas`, each of `numOfHosts`.

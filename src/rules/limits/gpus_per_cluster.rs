@@ -4,7 +4,7 @@ use super::extent::{UNLIMITED, allowance, most_pods};
 use crate::quantity::Quantity;
 use crate::ray::node_resources;
 use crate::ray::pod_size::devices;
-use crate::rules::{Cel, Finding, Mode, OwnMode, Rule, RuleId, RulePage, Subject};
+use crate::rules::prelude::*;
 
 pub(crate) static RULE: Rule = Rule {
     id: RuleId(504),

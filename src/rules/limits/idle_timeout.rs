@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::extent::allowance;
 use crate::quantity::Quantity;
-use crate::rules::{Cel, Finding, Mode, OwnMode, Rule, RuleId, RulePage, Subject};
+use crate::rules::prelude::*;
 
 pub(crate) static RULE: Rule = Rule {
     id: RuleId(505),

@@ -3,7 +3,7 @@
 use super::extent::{allowance, most_of_pod, without_limit};
 use crate::ray::Resource;
 use crate::ray::pod_size::PodMost;
-use crate::rules::{Cel, Finding, Mode, OwnMode, Rule, RuleId, RulePage, Subject};
+use crate::rules::prelude::*;
 
 pub(crate) static RULE: Rule = Rule {
     id: RuleId(503),

@@ -2,7 +2,7 @@
 
 use super::extent::{UNLIMITED, allowance, most_pods};
 use crate::quantity::Quantity;
-use crate::rules::{Cel, Finding, Mode, OwnMode, Rule, RuleId, RulePage, Subject};
+use crate::rules::prelude::*;
 
 pub(crate) static RULE: Rule = Rule {
     id: RuleId(501),

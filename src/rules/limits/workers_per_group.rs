@@ -2,8 +2,8 @@
 
 use super::extent::{UNLIMITED, allowance, most_pods};
 use crate::quantity::Quantity;
+use crate::rules::prelude::*;
 use crate::rules::shared::hosts;
-use crate::rules::{Cel, Finding, Mode, OwnMode, Rule, RuleId, RulePage, Subject};
 
 pub(crate) static RULE: Rule = Rule {
     id: RuleId(502),

@@ -1,7 +1,7 @@
 //! RF602: a value that the API server refuses because of KubeRay's CRD.
 
 use crate::path::FieldPath;
-use crate::rules::{Cel, Finding, Mode, OwnMode, Rule, RuleId, RulePage, Subject};
+use crate::rules::prelude::*;
 use crate::schema::SchemaFault;
 
 pub(crate) static RULE: Rule = Rule {
@@ -12,11 +12,9 @@ pub(crate) static RULE: Rule = Rule {
     page: RulePage(include_str!("refused_value.md")),
     why: "The API server refuses the object.",
     cel: Cel::NotCovered("The API server refuses such objects by KubeRay's CRD already."),
-    check,
+    // Objects at admission have no such value; see `super::find`.
+    check: |_, _| {},
 };
-
-/// Objects at admission have no such value; see [`super::find`].
-fn check(_: &Subject<'_>, _: &mut Vec<Finding>) {}
 
 /// The finding about the value at `path`.
 pub(super) fn finding(path: FieldPath, fault: &SchemaFault) -> Finding {

@@ -2,7 +2,7 @@
 
 use crate::path::{FieldPath, Segment};
 use crate::ray::RayVersion;
-use crate::rules::{Cel, Finding, Mode, OwnMode, Rule, RuleId, RulePage, Subject};
+use crate::rules::prelude::*;
 
 pub(crate) static RULE: Rule = Rule {
     id: RuleId(601),
@@ -13,11 +13,9 @@ pub(crate) static RULE: Rule = Rule {
     why: "The API server drops it, so it has no effect; kubectl refuses the object unless it is told \
           not to validate.",
     cel: Cel::NotCovered("The API server drops such fields before it evaluates policies."),
-    check,
+    // Objects at admission have no such field; see `super::find`.
+    check: |_, _| {},
 };
-
-/// Objects at admission have no such field; see [`super::find`].
-fn check(_: &Subject<'_>, _: &mut Vec<Finding>) {}
 
 /// The finding about the field at `path`, with the remedy if what was meant can be guessed.
 pub(super) fn finding(path: FieldPath, remedy: Option<String>, kuberay: RayVersion) -> Finding {

@@ -55,7 +55,6 @@ pub(super) fn hybrid(
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
-        clippy::cast_precision_loss,
         reason = "a part of a count"
     )]
     let best = ((alive.len() as f64 * TOP_PART) as usize).clamp(1, candidates);

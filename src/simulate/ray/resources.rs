@@ -98,7 +98,6 @@ impl Bundle {
     /// used and `total` what there is.
     pub fn utilisation(&self, total: &Self) -> f64 {
         let parts = total.0.iter().enumerate().filter(|(_, total)| **total > 0);
-        #[expect(clippy::cast_precision_loss, reason = "a part of a whole")]
         let part = |(number, total): (usize, &i64)| self.get(number) as f64 / *total as f64;
         parts.map(part).fold(0.0, f64::max)
     }
@@ -123,9 +122,7 @@ pub fn fixed(amount: f64) -> i64 {
 
 /// An amount of ten-thousandths.
 pub fn float(amount: i64) -> f64 {
-    #[expect(clippy::cast_precision_loss, reason = "Ray reports floats too")]
-    let amount = amount as f64;
-    amount / UNIT
+    amount as f64 / UNIT
 }
 
 #[cfg(test)]

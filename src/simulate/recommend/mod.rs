@@ -1,8 +1,7 @@
 //! A search, by simulation, for settings of a RayCluster that suit a workload better.
 //!
 //! - [`bounds`]: the bounds within which it searches
-//! - [`space`]: what can be set on a RayCluster, and the values to try
-//! - [`policy_space`]: what can be set of the RayPolicy that holds for it
+//! - [`space`]: what can be set on a RayCluster and of the RayPolicy that holds for it, and the values to try
 //! - [`patch`]: what a choice of values changes, as a JSON patch and in words
 //! - [`seeds`]: the mean of simulations that differ in their seed
 //! - [`trial`]: the result of a choice, and which of two is better
@@ -16,7 +15,6 @@
 pub mod bounds;
 pub mod front;
 pub mod patch;
-pub mod policy_space;
 pub mod recommendation;
 pub mod search;
 pub mod seeds;

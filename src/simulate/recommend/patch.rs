@@ -14,7 +14,7 @@ use serde_json::{Map, Value, json};
 use super::bounds::SearchField;
 use super::space::{Choice, SearchedGroup, Space};
 use crate::path::FieldPath;
-use crate::quantity::Quantity;
+use crate::quantity::{Quantity, nearest_whole};
 use crate::ray::ippr::ANNOTATION;
 use crate::simulate::vary::PolicyField;
 
@@ -99,12 +99,7 @@ impl ChoicePatch {
             let Some(chosen) = chosen.filter(ChosenValue::differs) else {
                 continue;
             };
-            #[expect(
-                clippy::cast_possible_truncation,
-                clippy::cast_sign_loss,
-                reason = "a float is cast to the nearest number that there is"
-            )]
-            let value = chosen.value as u32;
+            let value = u32::try_from(nearest_whole(chosen.value)).unwrap_or(u32::MAX);
             patch.policy.push((field, value));
             patch.changes.push(Change {
                 group: None,
@@ -133,7 +128,6 @@ impl ChoicePatch {
             // Replicas are chosen in pods of today's size: of pods half as large there are twice as many.
             let pointer = format!("{}/{field}", group.pointer());
             let today = cluster.pointer(&pointer).and_then(Value::as_i64);
-            #[expect(clippy::cast_precision_loss, reason = "a number of pods")]
             let today = today.map(|today| today as f64);
             let is_same = chosen.is_none_or(|chosen| !chosen.differs());
             let times = size.map_or(1.0, |size| size.today / size.value);

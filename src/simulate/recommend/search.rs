@@ -161,7 +161,6 @@ impl Search {
                 tail_s,
                 ..self.world.clone()
             };
-            #[expect(clippy::cast_precision_loss, reason = "some thousands")]
             let (done, all) = (done as f64, self.most_choices() as f64);
             let mut part = |part: f64| {
                 let part = (f64::from(number) + part) / f64::from(self.seeds.max(1));

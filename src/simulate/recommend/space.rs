@@ -1,12 +1,15 @@
-//! Fields of a RayCluster to set, and the values to try.
+//! Fields of a RayCluster to set, and of the RayPolicy that holds for it, and the values to try.
 
 use serde_json::Value;
 
 use super::bounds::{Bounds, SearchField};
+use crate::plan::Strategy;
 use crate::quantity::Quantity;
 use crate::ray::{RayObject, Resource, Role};
+use crate::reconcile::RoundSettings;
 use crate::simulate::settings::NodePool;
 use crate::simulate::trace::{Summary, Trace, Widest};
+use crate::simulate::vary::PolicyField;
 use crate::snapshot::cluster_object::{ClusterObject, ClusterSpec, DEFAULT_IDLE_TIMEOUT_S};
 use crate::snapshot::group_spec::GroupSpec;
 
@@ -18,6 +21,12 @@ const IDLE_TIMEOUTS: [f64; 11] = [
 /// The longest idle timeout to try is the workload's time divided by this: a trace cannot tell the
 /// use of pods that are kept for much of that time.
 const PARTS: f64 = 8.0;
+
+/// Seconds for which pods below their limits are kept.
+const KEEP_SMALL: [f64; 6] = [0.0, 60.0, 120.0, 300.0, 600.0, 900.0];
+
+/// Seconds after which spare CPU is given up.
+const SHRINK_AFTER: [f64; 5] = [5.0, 15.0, 60.0, 120.0, 300.0];
 
 /// Sizes of pods, and limits of their growth, as multiples of today's.
 const SIZES: [f64; 7] = [0.125, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0];
@@ -115,6 +124,47 @@ impl Space {
         }
     }
 
+    /// Adds what can be set of RayPolicies, where `settings` is what they say today: for how long
+    /// small pods are kept and when pods shrink, where pods grow in place; and headroom, up to what
+    /// the workload can use at once. None of it has an effect with strategy `ray`.
+    #[must_use]
+    pub fn with_policy(
+        mut self,
+        settings: &RoundSettings,
+        trace: &Trace,
+        bounds: &[Bounds],
+    ) -> Self {
+        if settings.plan.strategy != Strategy::Rayfit {
+            return self;
+        }
+        let grows = self.groups.iter().any(|group| group.limits.is_some());
+        let widest = Summary::of(trace).widest.cpus.ceil();
+        for field in PolicyField::ALL {
+            let (values, range) = match field {
+                PolicyField::KeepSmallSeconds => (KEEP_SMALL.to_vec(), (0.0, KEEP_SMALL[5])),
+                PolicyField::ShrinkAfterSeconds => {
+                    (SHRINK_AFTER.to_vec(), (SHRINK_AFTER[0], SHRINK_AFTER[4]))
+                }
+                PolicyField::HeadroomCpus => {
+                    let mut values = counts(widest);
+                    // Headroom costs where nothing comes, so that none at all is always a choice.
+                    values.push(0.0);
+                    (values, (0.0, widest))
+                }
+            };
+            if !grows && field != PolicyField::HeadroomCpus {
+                continue;
+            }
+            let today = field.read(settings);
+            // Only bounds that users give may exclude today's value; those of the search never do.
+            let range = (today.min(range.0), today.max(range.1));
+            let field = (SearchField::Policy(field), None);
+            let parameter = Parameter::of(field, today, bounds, range, &values);
+            self.parameters.extend(parameter);
+        }
+        self
+    }
+
     /// Today's settings.
     pub fn today(&self) -> Choice {
         (self.parameters.iter()).map(|one| one.today).collect()
@@ -153,7 +203,7 @@ fn given(bounds: &[Bounds], field: SearchField) -> Option<&Bounds> {
 impl Parameter {
     /// A parameter with those of these values that are within its bounds, which are `range` unless users
     /// give others. Nothing if there is no choice.
-    pub(super) fn of(
+    fn of(
         (field, group): (SearchField, Option<usize>),
         today: f64,
         bounds: &[Bounds],
@@ -294,7 +344,7 @@ impl SearchedGroup {
 }
 
 /// Numbers of replicas up to the highest, closer to each other where there are few.
-pub(super) fn counts(high: f64) -> Vec<f64> {
+fn counts(high: f64) -> Vec<f64> {
     let powers = std::iter::successors(Some(1.0), |count: &f64| Some(count * 2.0));
     let powers = powers.take_while(|count| *count <= high);
     let mut counts: Vec<f64> = powers.flat_map(|count| [count, 1.5 * count]).collect();
@@ -310,7 +360,6 @@ fn cores(cpu: Quantity) -> Option<f64> {
     (is_whole && milli % 1000 == 0).then(|| integer(i64::try_from(milli / 1000).unwrap_or(0)))
 }
 
-#[expect(clippy::cast_precision_loss, reason = "numbers of pods and cores")]
 fn integer(number: i64) -> f64 {
     number as f64
 }

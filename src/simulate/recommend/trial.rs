@@ -2,6 +2,7 @@
 
 use super::patch::ChoicePatch;
 use super::space::Choice;
+use crate::quantity::nearest_whole;
 use crate::simulate::result::SimulationResult;
 
 /// The smallest difference of waits that counts, in seconds, and as a share of today's.
@@ -72,17 +73,11 @@ impl Grain {
 
     /// The score of one simulation.
     pub fn score_of(&self, result: &SimulationResult, cost: f64, changes: usize) -> TrialScore {
-        #[expect(
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            reason = "a float is cast to the nearest number that there is"
-        )]
-        let whole = |grains: f64| grains.round() as u64;
         TrialScore {
             failed: failed(result),
-            cost: whole(cost / self.cost),
-            mean: whole(result.wait.mean / self.mean),
-            p99: whole(result.wait.p99 / self.p99),
+            cost: nearest_whole(cost / self.cost),
+            mean: nearest_whole(result.wait.mean / self.mean),
+            p99: nearest_whole(result.wait.p99 / self.p99),
             changes,
         }
     }

@@ -1,5 +1,7 @@
 //! Axes with round numbers.
 
+use crate::quantity::nearest_whole;
+
 /// The steps of time that people read easily, in seconds.
 const TIME_STEPS: [f64; 19] = [
     1.0, 2.0, 5.0, 10.0, 15.0, 30.0, 60.0, 120.0, 300.0, 600.0, 900.0, 1800.0, 3600.0, 7200.0,
@@ -14,7 +16,7 @@ const MOST_STEPS: f64 = 6.0;
 pub struct Axis {
     low: f64,
     step: f64,
-    steps: u32,
+    steps: u64,
     /// The value of one unit of the numbers at the ticks.
     scale: f64,
     /// The unit of the numbers at the ticks.
@@ -65,12 +67,7 @@ impl Axis {
             (0.0, step)
         };
         let low = (least / step).floor() * step;
-        #[expect(
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            reason = "a few steps"
-        )]
-        let steps = ((most - low) / step).ceil().clamp(1.0, 100.0) as u32;
+        let steps = nearest_whole(((most - low) / step).ceil().clamp(1.0, 100.0));
         Self {
             low,
             step,
@@ -82,8 +79,8 @@ impl Axis {
 
     /// The values at the ticks, with the numbers to write there.
     pub fn ticks(&self) -> Vec<(f64, String)> {
-        let tick = |number: u32| {
-            let value = self.low + f64::from(number) * self.step;
+        let tick = |number: u64| {
+            let value = self.low + number as f64 * self.step;
             (value, number_of(value / self.scale))
         };
         (0..=self.steps).map(tick).collect()
@@ -91,12 +88,12 @@ impl Axis {
 
     /// The value at its end.
     pub fn end(&self) -> f64 {
-        self.low + f64::from(self.steps) * self.step
+        self.low + self.steps as f64 * self.step
     }
 
     /// The place of a value on the axis, from 0 to 1.
     pub fn part(&self, value: f64) -> f64 {
-        let length = f64::from(self.steps) * self.step;
+        let length = self.steps as f64 * self.step;
         ((value - self.low) / length).clamp(0.0, 1.0)
     }
 }

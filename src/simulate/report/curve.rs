@@ -18,16 +18,26 @@ const MOMENTS: u32 = 10;
 const WIDTH: f64 = 640.0;
 const GIB: f64 = 1_073_741_824.0;
 
+/// A resource of charts: its title, its unit in sentences, the amount of one unit, and its levels at a point.
+type ChartResource = (&'static str, &'static str, f64, fn(&Point) -> CurveLevel);
+
+const CPU: ChartResource = ("CPUs", "CPUs", 1.0, |point| CurveLevel {
+    waiting: point.waiting,
+    used: point.used,
+    total: point.total,
+    paid: point.cores,
+});
+const GPU: ChartResource = ("GPUs", "GPUs", 1.0, |point| point.gpus);
+const MEMORY: ChartResource = ("memory (GiB)", "GiB", GIB, |point| point.memory);
+
 /// The axes of charts that are to be compared.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub struct CurveAxes {
     /// The time since the first submission.
     pub time: Axis,
-    cpus: Axis,
-    /// Only where there are GPUs, or jobs ask for any.
-    gpus: Option<Axis>,
-    /// Only where jobs ask for memory, or it is known how much they hold.
-    memory: Option<Axis>,
+    /// The resources that are drawn: GPUs only where there are any, memory where jobs ask for it or it is known how
+    /// much they hold.
+    levels: Vec<(ChartResource, Axis)>,
     /// True if the trace says how much memory jobs hold.
     is_memory_known: bool,
     jobs: Axis,
@@ -38,45 +48,38 @@ pub struct CurveAxes {
 impl CurveAxes {
     /// Axes on which all points of these simulations are.
     pub fn of<'a>(rows: impl IntoIterator<Item = &'a StudyRow>, has_nodes: bool) -> Self {
-        let (mut time, mut cpus, mut nodes, mut jobs) = (1.0_f64, 1.0_f64, 1.0_f64, 1.0_f64);
-        let (mut gpus, mut memory) = (0.0_f64, 0.0_f64);
-        let (mut has_memory, mut is_memory_known) = (false, false);
-        for point in rows.into_iter().flat_map(|row| &row.result.curve) {
-            time = time.max(point.at);
-            cpus = cpus.max(most(cpus_of(point)));
-            gpus = gpus.max(most(point.gpus));
-            memory = memory.max(most(point.memory));
-            memory = memory.max(point.memory_held);
-            has_memory |= point.memory.used + point.memory.waiting > 0.0;
-            is_memory_known |= point.memory_held > 0.0;
-            jobs = jobs.max(point.waiting_jobs);
-            nodes = nodes.max(point.nodes);
+        let points: Vec<&Point> = (rows.into_iter())
+            .flat_map(|row| &row.result.curve)
+            .collect();
+        let most = |of: &dyn Fn(&Point) -> f64| {
+            let values = points.iter().map(|point| of(point));
+            values.fold(0.0, f64::max)
+        };
+        // The highest of what is drawn.
+        let highest = |(_, _, unit, of): ChartResource| {
+            let level = |point: &Point| {
+                let level = of(point);
+                let demand = level.used + level.waiting;
+                demand.max(level.total).max(level.paid) / unit
+            };
+            most(&level)
+        };
+        let mut levels = vec![(CPU, Axis::from_zero(highest(CPU).max(1.0), "CPUs"))];
+        if highest(GPU) > 0.0 {
+            levels.push((GPU, Axis::of_count(highest(GPU), "GPUs")));
         }
+        let held = most(&|point| point.memory_held / GIB);
+        if held > 0.0 || most(&|point| point.memory.used + point.memory.waiting) > 0.0 {
+            levels.push((MEMORY, Axis::of_count(highest(MEMORY).max(held), "GiB")));
+        }
+        let count = |of: &dyn Fn(&Point) -> f64, unit| Axis::of_count(most(of).max(1.0), unit);
         Self {
-            time: Axis::of_time(time),
-            cpus: Axis::from_zero(cpus, "CPUs"),
-            gpus: (gpus > 0.0).then(|| Axis::of_count(gpus, "GPUs")),
-            memory: (has_memory || is_memory_known).then(|| Axis::of_count(memory / GIB, "GiB")),
-            is_memory_known,
-            jobs: Axis::of_count(jobs, "jobs"),
-            nodes: has_nodes.then(|| Axis::of_count(nodes, "nodes")),
+            time: Axis::of_time(most(&|point| point.at).max(1.0)),
+            levels,
+            is_memory_known: held > 0.0,
+            jobs: count(&|point| point.waiting_jobs, "jobs"),
+            nodes: has_nodes.then(|| count(&|point| point.nodes, "nodes")),
         }
-    }
-}
-
-/// The highest of what is drawn.
-fn most(level: CurveLevel) -> f64 {
-    (level.used + level.waiting)
-        .max(level.total)
-        .max(level.paid)
-}
-
-fn cpus_of(point: &Point) -> CurveLevel {
-    CurveLevel {
-        waiting: point.waiting,
-        used: point.used,
-        total: point.total,
-        paid: point.cores,
     }
 }
 
@@ -134,10 +137,10 @@ pub fn panel(
         values: points.iter().map(|point| (point.at, of(point))).collect(),
     };
     // The areas of demand lie under the lines of capacity.
-    let level_lane = |title, axis: &Axis, height, unit: f64, of: fn(&Point) -> CurveLevel| Lane {
-        title,
+    let levels = axes.levels.iter().map(|((title, _, unit, of), axis)| Lane {
+        title: *title,
         axis: axis.clone(),
-        height,
+        height: if *title == CPU.0 { 190.0 } else { 80.0 },
         tracks: vec![
             track("waiting", "jobs wait for", true, &|point| {
                 (of(point).used + of(point).waiting) / unit
@@ -148,38 +151,26 @@ pub fn panel(
             }),
             track("total", "Ray has", false, &|point| of(point).total / unit),
         ],
-    };
+    });
+    let mut lanes: Vec<Lane> = levels.collect();
+    // Memory is the last resource. What is held lies over what jobs have asked for, and under the lines of what there
+    // is.
+    if let Some(lane) = lanes.last_mut().filter(|_| axes.is_memory_known) {
+        let held = |point: &Point| point.memory_held / GIB;
+        let held = track("held", "processes hold", true, &held);
+        lane.tracks.insert(2, held);
+    }
     let count = |title, class, axis: &Axis, is_area, of: fn(&Point) -> f64| Lane {
         title,
         axis: axis.clone(),
         height: 50.0,
         tracks: vec![track(class, "", is_area, &of)],
     };
-    let mut lanes = vec![level_lane("CPUs", &axes.cpus, 190.0, 1.0, cpus_of)];
-    if let Some(axis) = &axes.gpus {
-        lanes.push(level_lane("GPUs", axis, 80.0, 1.0, |point| point.gpus));
-    }
-    if let Some(axis) = &axes.memory {
-        let mut lane = level_lane("memory (GiB)", axis, 80.0, GIB, |point| point.memory);
-        if axes.is_memory_known {
-            let held = |point: &Point| point.memory_held / GIB;
-            // It lies over what jobs have asked for, and under the lines of what there is.
-            let held = track("held", "processes hold", true, &held);
-            lane.tracks.insert(2, held);
-        }
-        lanes.push(lane);
-    }
-    lanes.push(count(
-        "jobs that wait",
-        "waiting",
-        &axes.jobs,
-        true,
-        |point| point.waiting_jobs,
-    ));
+    let jobs = |point: &Point| point.waiting_jobs;
+    lanes.push(count("jobs that wait", "waiting", &axes.jobs, true, jobs));
     if let Some(axis) = &axes.nodes {
-        lanes.push(count("Kubernetes nodes", "nodes", axis, false, |point| {
-            point.nodes
-        }));
+        let nodes = |point: &Point| point.nodes;
+        lanes.push(count("Kubernetes nodes", "nodes", axis, false, nodes));
     }
     let (body, height) = draw(width, &axes.time, &lanes);
     Panel {
@@ -201,71 +192,44 @@ fn greatest<T>(points: &[T], value: impl Fn(&T) -> f64) -> Option<&T> {
     })
 }
 
-/// A quantity over time: its name and unit in the description, its title in the table, and its value at a point.
-/// Without a name or a title it is left out there.
-type Quantity = (&'static str, &'static str, &'static str, fn(&Point) -> f64);
+/// A quantity over time: its name and unit, and its value at a point.
+type Quantity = (&'static str, &'static str, Box<dyn Fn(&Point) -> f64>);
 
 /// The quantities of the chart.
 fn quantities(axes: &CurveAxes) -> Vec<Quantity> {
-    let mut all: Vec<Quantity> = vec![
-        ("Jobs use and wait for", "CPUs", "", demand),
-        ("", "", "Used (CPUs)", |point| point.used),
-        ("Waited for", "CPUs", "Waited for (CPUs)", |point| {
-            point.waiting
-        }),
-        ("Ray has", "CPUs", "Ray's CPUs", |point| point.total),
-        (
-            "Worker pods have",
-            "cores",
-            "Cores of worker pods",
-            |point| point.cores,
-        ),
-    ];
-    if axes.gpus.is_some() {
-        all.push(("Jobs use and wait for", "GPUs", "", |point| {
-            point.gpus.used + point.gpus.waiting
-        }));
-        all.push(("", "", "Used (GPUs)", |point| point.gpus.used));
-        all.push(("", "", "Waited for (GPUs)", |point| point.gpus.waiting));
-        let title = "GPUs of worker pods";
-        all.push(("Worker pods have", "GPUs", title, |point| point.gpus.paid));
-    }
-    if axes.memory.is_some() {
-        all.push(("Jobs use and wait for", "GiB of memory", "", |point| {
-            (point.memory.used + point.memory.waiting) / GIB
-        }));
-        all.push(("", "", "Used (GiB)", |point| point.memory.used / GIB));
-        all.push(("", "", "Waited for (GiB)", |point| {
-            point.memory.waiting / GIB
-        }));
-        all.push(("Worker pods have", "GiB", "GiB of worker pods", |point| {
-            point.memory.paid / GIB
-        }));
+    let mut all: Vec<Quantity> = Vec::new();
+    for ((_, unit, one, of), _) in &axes.levels {
+        let (unit, one, of) = (*unit, *one, *of);
+        let mut add = |name, part: fn(CurveLevel) -> f64| {
+            let value = move |point: &Point| part(of(point)) / one;
+            all.push((name, unit, Box::new(value)));
+        };
+        add("Jobs use and wait for", |level| level.used + level.waiting);
+        add("Jobs use", |level| level.used);
+        add("Ray has", |level| level.total);
+        add("Worker pods have", |level| level.paid);
     }
     if axes.is_memory_known {
-        all.push(("Processes hold", "GiB", "Held (GiB)", |point| {
-            point.memory_held / GIB
-        }));
+        let held = |point: &Point| point.memory_held / GIB;
+        all.push(("Processes hold", "GiB", Box::new(held)));
     }
-    all.push(("Waiting", "jobs", "Jobs that wait", |point| {
-        point.waiting_jobs
-    }));
+    let jobs = |point: &Point| point.waiting_jobs;
+    all.push(("Waiting", "jobs", Box::new(jobs)));
     if axes.nodes.is_some() {
-        let name = "Kubernetes nodes";
-        all.push((name, "nodes", name, |point| point.nodes));
+        let nodes = |point: &Point| point.nodes;
+        all.push(("Kubernetes has", "nodes", Box::new(nodes)));
     }
     all
 }
 
 fn description(row: &StudyRow, axes: &CurveAxes) -> String {
-    let named = quantities(axes)
+    let parts = quantities(axes)
         .into_iter()
-        .filter(|(name, ..)| !name.is_empty());
-    let parts = named.filter_map(|(name, unit, _, value)| {
-        let point = greatest(&row.result.curve, value)?;
-        let (most, at) = (number_of(value(point)), duration(point.at));
-        Some(format!("{name}: at most {most} {unit}, first at {at}."))
-    });
+        .filter_map(|(name, unit, value)| {
+            let point = greatest(&row.result.curve, &value)?;
+            let (most, at) = (number_of(value(point)), duration(point.at));
+            Some(format!("{name}: at most {most} {unit}, first at {at}."))
+        });
     parts.collect::<Vec<String>>().join(" ")
 }
 
@@ -288,13 +252,12 @@ pub fn main_points(row: &StudyRow, axes: &CurveAxes) -> String {
     peak(demand, " (most demand)");
     peak(|point| point.cores, " (most cores)");
     moments.sort_by(|one, other| one.0.total_cmp(&other.0));
-    let mut columns = quantities(axes);
-    columns.retain(|(_, _, title, _)| !title.is_empty());
+    let columns = quantities(axes);
     let mut out = String::from(
         "<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"Main points\"><table><thead><tr><th>At</th>",
     );
-    for (_, _, name, _) in &columns {
-        let _ = write!(out, "<th class=\"n\">{name}</th>");
+    for (name, unit, _) in &columns {
+        let _ = write!(out, "<th class=\"n\">{name} ({unit})</th>");
     }
     out.push_str("</tr></thead><tbody>");
     for (at, name) in moments {

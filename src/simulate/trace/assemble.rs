@@ -62,25 +62,25 @@ struct ParentJobs {
 fn ids(drafts: &[JobDraft]) -> Result<HashMap<&str, usize>, TraceError> {
     let mut ids = HashMap::with_capacity(drafts.len());
     let duplicate = |draft: &JobDraft| {
-        let id = shown_text(&draft.id);
+        let id = shown_text(&draft.job.id);
         draft
             .place
             .fault(format!("there is a job {id} before; ids are unique"))
     };
     for (index, draft) in drafts.iter().enumerate() {
-        if copy_id(&draft.id, draft.count, draft.count - 1).len() > NAME_BYTES {
+        if copy_id(&draft.job.id, draft.count, draft.count - 1).len() > NAME_BYTES {
             let expected = "with the # and the number it has more than 256 bytes";
-            let id = shown_text(&draft.id);
+            let id = shown_text(&draft.job.id);
             return Err(draft.place.wrong("the id", &id, expected));
         }
-        if ids.insert(&*draft.id, index).is_some() {
+        if ids.insert(&*draft.job.id, index).is_some() {
             return Err(duplicate(draft));
         }
     }
     // An id such as `t#3` may stand in a line of its own and be the third of a line `t` with a
     // count, which may come later: that shows only once all ids are known.
     let mut alike = drafts.iter();
-    match alike.find(|draft| copy(&ids, drafts, &draft.id).is_some()) {
+    match alike.find(|draft| copy(&ids, drafts, &draft.job.id).is_some()) {
         Some(draft) => Err(duplicate(draft)),
         None => Ok(ids),
     }
@@ -108,7 +108,10 @@ fn parents(drafts: &[JobDraft]) -> Result<Vec<Vec<ParentJobs>>, TraceError> {
             copy: None,
         });
         all.or_else(|| copy(&ids, drafts, id)).ok_or_else(|| {
-            let known = drafts.iter().take(LOOKED_AT).map(|draft| draft.id.as_str());
+            let known = drafts
+                .iter()
+                .take(LOOKED_AT)
+                .map(|draft| draft.job.id.as_str());
             let otherwise = || "after has ids of jobs of the same trace".to_owned();
             draft.place.unknown("job", id, known, otherwise)
         })
@@ -145,15 +148,15 @@ fn order(drafts: &mut [JobDraft], parents: &[Vec<ParentJobs>]) -> Result<Vec<usi
         }
     }
     // Times are not negative, so that their bits have their order.
-    let due = |drafts: &[JobDraft], index: usize| Reverse((drafts[index].at.to_bits(), index));
+    let due = |drafts: &[JobDraft], index: usize| Reverse((drafts[index].job.at.to_bits(), index));
     let first = (0..drafts.len()).filter(|index| missing[*index] == 0);
     let mut ready: BinaryHeap<_> = first.map(|index| due(drafts, index)).collect();
     let mut order = Vec::with_capacity(drafts.len());
     while let Some(Reverse((_, index))) = ready.pop() {
         order.push(index);
-        let at = drafts[index].at;
+        let at = drafts[index].job.at;
         for child in &children[index] {
-            drafts[*child].at = drafts[*child].at.max(at);
+            drafts[*child].job.at = drafts[*child].job.at.max(at);
             missing[*child] -= 1;
             if missing[*child] == 0 {
                 ready.push(due(drafts, *child));
@@ -204,17 +207,7 @@ fn expand(
             }
         }
         after.sort_unstable();
-        let job = Job {
-            id: draft.id,
-            name: draft.name,
-            at: draft.at,
-            after,
-            seconds: draft.seconds,
-            demand: draft.demand,
-            memory: draft.memory,
-            output: draft.output,
-            retries: draft.retries,
-        };
+        let job = Job { after, ..draft.job };
         // The usual case, without a second copy of `after`: a job may wait for thousands of others.
         if draft.count == 1 {
             jobs.push(job);
@@ -239,15 +232,15 @@ pub(super) fn some(drafts: &[JobDraft], hint: &str) -> Result<(), TraceError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::simulate::trace::job::JobShape;
+    use crate::simulate::trace::job::{JobDemand, JobShape};
 
     fn draft(id: &str, at: f64, after: &[&str], count: usize) -> JobDraft {
-        JobDraft {
-            at,
-            after: after.iter().map(|id| (*id).to_owned()).collect(),
-            count,
-            ..JobDraft::task(Place::Task(id.to_owned()), id.to_owned(), JobShape::new())
-        }
+        let task = JobDemand::Task(JobShape::new());
+        let mut draft = JobDraft::new(Place::Task(id.to_owned()), id.to_owned(), task);
+        draft.job.at = at;
+        draft.after = after.iter().map(|id| (*id).to_owned()).collect();
+        draft.count = count;
+        draft
     }
 
     fn assembled(drafts: &[JobDraft]) -> Result<Vec<(String, Vec<usize>)>, String> {

@@ -1,7 +1,8 @@
 //! A job as a file describes it, and what every description has to satisfy.
 
 use super::error::{Place, TraceError};
-use super::job::{JobDemand, JobShape, MemoryUse};
+use super::job::{Job, JobDemand, JobShape};
+use crate::quantity::nearest_whole;
 use crate::text::{is_obeyed, shown_text};
 
 /// Most bytes of an id, a name, and the name of a resource.
@@ -35,34 +36,18 @@ const NAME: &str = "it has 1 to 256 bytes, and no control characters";
 pub(super) struct JobDraft {
     /// Its place in the file.
     pub place: Place,
-    /// Its id; those of several alike get `#1`, `#2`, and so on.
-    pub id: String,
-    /// Its name for people.
-    pub name: String,
-    /// The time of its submission, in seconds.
-    pub at: f64,
     /// The ids of those it waits for.
     pub after: Vec<String>,
-    /// Its duration, in seconds.
-    pub seconds: f64,
-    /// Its demand.
-    pub demand: JobDemand,
-    /// The memory that it uses.
-    pub memory: Vec<MemoryUse>,
-    /// The bytes of what it returns.
-    pub output: u64,
-    /// The number of its retries.
-    pub retries: u32,
-    /// The number of equal jobs that it stands for.
+    /// The number of equal jobs that it stands for; those of several alike get `#1`, `#2`, and so on behind the id.
     pub count: usize,
+    /// The job, whose parents are not found yet.
+    pub job: Job,
 }
 
 impl JobDraft {
-    /// A task that waits for nobody, with Ray's usual retries.
-    pub(super) fn task(place: Place, id: String, shape: JobShape) -> Self {
-        let demand = JobDemand::Task(shape);
-        Self {
-            place,
+    /// A job that begins with the trace and waits for nobody, with Ray's usual retries.
+    pub(super) fn new(place: Place, id: String, demand: JobDemand) -> Self {
+        let job = Job {
             name: id.clone(),
             id,
             at: 0.0,
@@ -72,29 +57,34 @@ impl JobDraft {
             demand,
             memory: Vec::new(),
             output: 0,
+        };
+        Self {
+            place,
+            after: Vec::new(),
             count: 1,
+            job,
         }
     }
 
     /// Looks over every value, and leaves out amounts of 0, as Ray does.
     pub(super) fn check(&mut self) -> Result<(), TraceError> {
-        let place = self.place.clone();
-        name(&place, "the id", &self.id)?;
-        name(&place, "name", &self.name)?;
-        self.at = time(&place, "at", self.at)?;
-        self.seconds = time(&place, "seconds", self.seconds)?;
+        let (place, job) = (&self.place, &mut self.job);
+        name(place, "the id", &job.id)?;
+        name(place, "name", &job.name)?;
+        job.at = time(place, "at", job.at)?;
+        job.seconds = time(place, "seconds", job.seconds)?;
         if self.count == 0 {
             return Err(place.wrong("count", "0", "it is 1 or more"));
         }
-        match &mut self.demand {
-            JobDemand::Task(amounts) | JobDemand::Actor(amounts) => shape(&place, amounts)?,
+        match &mut job.demand {
+            JobDemand::Task(amounts) | JobDemand::Actor(amounts) => shape(place, amounts)?,
             JobDemand::PlacementGroup { bundles, .. } => {
                 if bundles.is_empty() {
                     return Err(place.missing("bundles", "a placement group has at least one"));
                 }
-                few(&place, "bundles", bundles.len(), BUNDLES)?;
+                few(place, "bundles", bundles.len(), BUNDLES)?;
                 for bundle in bundles {
-                    shape(&place, bundle)?;
+                    shape(place, bundle)?;
                     if bundle.is_empty() {
                         let expected = "Ray refuses such a group";
                         return Err(place.wrong("a bundle", "empty", expected));
@@ -102,10 +92,10 @@ impl JobDraft {
                 }
             }
         }
-        few(&place, "moments in memory", self.memory.len(), MOMENTS)?;
+        few(place, "moments in memory", job.memory.len(), MOMENTS)?;
         let mut last = None;
-        for used in &mut self.memory {
-            used.at = time(&place, "a moment in memory", used.at)?;
+        for used in &mut job.memory {
+            used.at = time(place, "a moment in memory", used.at)?;
             // The simulation takes the last moment that is past, which needs them in order.
             if last.is_some_and(|last| last >= used.at) {
                 let expected = "moments in memory are in the order of time";
@@ -123,12 +113,7 @@ pub(super) fn bytes(place: &Place, field: &str, amount: f64) -> Result<u64, Trac
         let expected = "bytes are from 0 to 9e14";
         return Err(place.wrong(field, &amount.to_string(), expected));
     }
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "looked over just above"
-    )]
-    Ok(amount.round() as u64)
+    Ok(nearest_whole(amount))
 }
 
 /// A text from another tool as a name, without what would be refused in a name.
@@ -185,9 +170,9 @@ mod tests {
 
     fn asks(resource: &str, amount: f64) -> Result<JobShape, TraceError> {
         let shape = [(resource.to_owned(), amount)].into();
-        let mut draft = JobDraft::task(Place::Whole, "t".to_owned(), shape);
+        let mut draft = JobDraft::new(Place::Whole, "t".to_owned(), JobDemand::Task(shape));
         draft.check()?;
-        Ok(draft.demand.shapes()[0].clone())
+        Ok(draft.job.demand.shapes()[0].clone())
     }
 
     #[test]

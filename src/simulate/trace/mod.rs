@@ -20,6 +20,6 @@ pub use forms::ray_runs::{RayGroup, RayKind, RayRun};
 pub use hashed::hash_names;
 pub use job::{Job, JobDemand, JobShape, MemoryUse, PlacementStrategy, Trace};
 pub use loss::Loss;
-pub use read::{FORMS, Form, Imported, import, read};
+pub use read::{import, read};
 pub use recording::{MOST_RUNS, RayHistory, Recording};
 pub use summary::{JobChain, ShapeTotal, Summary, Widest};

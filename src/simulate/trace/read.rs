@@ -1,7 +1,6 @@
 //! Reading a workload of any form: the form is recognized by what is in it.
 
 use std::collections::BTreeMap;
-use std::fmt;
 
 use serde::de::IgnoredAny;
 use serde_json::Deserializer;
@@ -14,8 +13,8 @@ use super::job::Trace;
 use super::loss::Loss;
 
 /// A form in which workloads come.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Form {
+#[derive(Debug, PartialEq)]
+enum Form {
     /// The project's own: JSON lines.
     Lines,
     /// The output of `ray list tasks`.
@@ -24,31 +23,12 @@ pub enum Form {
     Table,
 }
 
-/// All forms.
-pub const FORMS: &[Form] = &[Form::Lines, Form::RayTasks, Form::Table];
-
-impl fmt::Display for Form {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Lines => "JSON lines (rayfit trace --schema describes a line)",
-            Self::RayTasks => {
-                "Ray's list of tasks (ray list tasks --detail --format json --limit 10000)"
-            }
-            Self::Table => "CSV whose header has seconds or duration",
-        })
-    }
-}
-
-/// A workload, the form that it came in, and what of it the trace lacks.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Imported {
-    /// The workload.
-    pub trace: Trace,
-    /// Its form.
-    pub form: Form,
-    /// The facts that were left out or assumed.
-    pub losses: Vec<Loss>,
-}
+/// The fault of a text in none of these forms.
+const NO_FORM: &str = "it has no known form of a workload:
+  - JSON lines (rayfit trace --schema describes a line)
+  - Ray's list of tasks (ray list tasks --detail --format json --limit 10000)
+  - CSV whose header has seconds or duration
+docs/traces.md has an example of each";
 
 /// Reads a workload of any form. It is called what it calls itself, or else `name`.
 ///
@@ -56,23 +36,17 @@ pub struct Imported {
 ///
 /// The text is no workload: place, fault and remedy.
 pub fn read(text: &str, name: &str) -> Result<Trace, TraceError> {
-    Ok(import(text, name)?.trace)
+    Ok(import(text, name)?.0)
 }
 
-/// Reads as [`read`] does, and says what was lost.
+/// Reads as [`read`] does, and says which facts were left out or assumed.
 ///
 /// # Errors
 ///
 /// As of [`read`].
-pub fn import(text: &str, name: &str) -> Result<Imported, TraceError> {
+pub fn import(text: &str, name: &str) -> Result<(Trace, Vec<Loss>), TraceError> {
     let text = text.trim_start_matches('\u{feff}');
-    let Some(form) = recognize(text) else {
-        let forms: Vec<String> = FORMS.iter().map(|form| format!("  - {form}")).collect();
-        let forms = forms.join("\n");
-        return Err(Place::Whole.fault(format!(
-            "it has no known form of a workload:\n{forms}\ndocs/traces.md has an example of each"
-        )));
-    };
+    let form = recognize(text).ok_or_else(|| Place::Whole.fault(NO_FORM))?;
     let (mut own_name, mut losses) = (None, Vec::new());
     let drafts = match form {
         Form::Lines => {
@@ -95,11 +69,7 @@ pub fn import(text: &str, name: &str) -> Result<Imported, TraceError> {
     };
     some(&drafts, hint)?;
     let name = own_name.unwrap_or_else(|| name.to_owned());
-    Ok(Imported {
-        trace: assemble(as_name(&name), drafts)?,
-        form,
-        losses,
-    })
+    Ok((assemble(as_name(&name), drafts)?, losses))
 }
 
 /// The form of a text, by the names of the first fields in it.
@@ -177,8 +147,8 @@ mod tests {
     #[test]
     fn an_unknown_form_leads_to_a_list_of_the_known_ones() {
         let error = read("kind: Trace\n", "x").unwrap_err().to_string();
-        for form in FORMS {
-            assert!(error.contains(&form.to_string()), "{error}");
+        for form in ["JSON lines", "ray list tasks", "CSV"] {
+            assert!(error.contains(form), "{error}");
         }
     }
 

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 
 use crate::plan::Headroom;
+use crate::quantity::nearest_whole;
 use crate::ray::ippr::ANNOTATION;
 use crate::reconcile::RoundSettings;
 use crate::simulate::settings::WorldSettings;
@@ -80,12 +81,7 @@ impl PolicyField {
             Self::KeepSmallSeconds => plan.keep_small_s = seconds,
             Self::ShrinkAfterSeconds => plan.shrink_after_s = seconds,
             Self::HeadroomCpus => {
-                #[expect(
-                    clippy::cast_possible_truncation,
-                    clippy::cast_sign_loss,
-                    reason = "a float is cast to the nearest number that there is"
-                )]
-                let cpus = value as u32;
+                let cpus = u32::try_from(nearest_whole(value)).unwrap_or(u32::MAX);
                 let headroom = Headroom::clone(&plan.headroom);
                 plan.headroom = Arc::new(Headroom { cpus, ..headroom });
             }

@@ -119,7 +119,6 @@ impl Variation {
             let Some(size) = group.base else {
                 continue;
             };
-            #[expect(clippy::cast_precision_loss, reason = "amounts of a pod")]
             let (amount, size) = if field == VariedField::MaxCpu {
                 (size.cpu, from_cores(size.cpu).display_cpu())
             } else {

@@ -150,7 +150,6 @@ impl SimulatedPod {
 
     /// The amounts that are paid for it, in cores, bytes and GPUs, as long as it has a Kubernetes node and
     /// has not ended. The head is not counted.
-    #[expect(clippy::cast_precision_loss, reason = "costs are reckoned in floats")]
     pub fn paid(&self) -> Option<(f64, f64, f64)> {
         if self.is_head || self.bound.is_none() || self.has_ended() {
             return None;

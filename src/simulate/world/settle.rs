@@ -37,7 +37,6 @@ impl World {
     }
 
     /// Counts from now on what worker pods and nodes take now.
-    #[expect(clippy::cast_precision_loss, reason = "costs are reckoned in floats")]
     pub(super) fn count_cost(&mut self) {
         let mut rate = Capacity::default();
         let pods = self.own_pods().map(|pod| &self.machines.pods[pod]);
@@ -52,7 +51,6 @@ impl World {
     }
 
     /// Nothing more happens at this moment: what it led to is drawn, and holds until the next change.
-    #[expect(clippy::cast_precision_loss, reason = "what is drawn is a float")]
     pub(super) fn settle(&mut self) {
         if !std::mem::take(&mut self.ledger.is_due) {
             return;

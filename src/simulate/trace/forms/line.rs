@@ -6,6 +6,7 @@ use schemars::{JsonSchema, schema_for};
 use serde::{Deserialize, Serialize};
 use serde_json::{Number, Value, json};
 
+use crate::quantity::nearest_whole;
 use crate::simulate::trace::job::{Job, JobDemand, JobShape, PlacementStrategy, Trace};
 
 /// The `apiVersion` of a trace.
@@ -175,12 +176,7 @@ fn number(amount: f64) -> Number {
     // Below this every whole number is a number of its own.
     const EXACT: f64 = 9_007_199_254_740_992.0;
     if amount.fract() == 0.0 && (0.0..EXACT).contains(&amount) {
-        #[expect(
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            reason = "whole, and looked over just above"
-        )]
-        return Number::from(amount as u64);
+        return Number::from(nearest_whole(amount));
     }
     Number::from_f64(amount).unwrap_or_else(zero)
 }

@@ -92,19 +92,14 @@ fn draft(mut line: JobLine, place: Place) -> Result<JobDraft, TraceError> {
             place.wrong("retries", &retries.to_string(), expected)
         })?,
     };
-    Ok(JobDraft {
-        name: line.name.unwrap_or_else(|| id.clone()),
-        id,
-        at: float(&line.at),
-        after: line.after,
-        seconds: float(&line.seconds),
-        memory,
-        output,
-        retries,
-        demand,
-        count: line.count.unwrap_or(1),
-        place,
-    })
+    let mut draft = JobDraft::new(place, id, demand);
+    let job = &mut draft.job;
+    job.name = line.name.unwrap_or_else(|| job.id.clone());
+    (job.at, job.seconds) = (float(&line.at), float(&line.seconds));
+    (job.memory, job.output, job.retries) = (memory, output, retries);
+    draft.after = line.after;
+    draft.count = line.count.unwrap_or(1);
+    Ok(draft)
 }
 
 fn demand(line: &mut JobLine, place: &Place) -> Result<(String, JobDemand), TraceError> {
@@ -176,10 +171,13 @@ mod tests {
         let (name, drafts) = read(&format!("{HEADER}\n{line}")).unwrap();
         assert_eq!(name.as_deref(), Some("n"));
         let draft = &drafts[0];
-        assert_eq!((draft.id.as_str(), draft.name.as_str()), ("pg", "g"));
-        assert_eq!((draft.count, draft.retries), (4, u32::MAX));
+        assert_eq!(
+            (draft.job.id.as_str(), draft.job.name.as_str()),
+            ("pg", "g")
+        );
+        assert_eq!((draft.count, draft.job.retries), (4, u32::MAX));
         assert_eq!(draft.after, ["a"]);
-        assert_eq!(draft.memory[0].bytes, 1_000_000_000);
+        assert_eq!(draft.job.memory[0].bytes, 1_000_000_000);
         let expected = JobDemand::PlacementGroup {
             strategy: PlacementStrategy::StrictSpread,
             bundles: vec![
@@ -187,7 +185,7 @@ mod tests {
                 [("GPU".to_owned(), 0.5)].into(),
             ],
         };
-        assert_eq!(draft.demand, expected);
+        assert_eq!(draft.job.demand, expected);
     }
 
     #[test]

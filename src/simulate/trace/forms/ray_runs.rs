@@ -105,8 +105,10 @@ pub(in crate::simulate::trace) fn drafts(
             let parent = run.parent.clone();
             let has_ended = |parent: &String| ends.get(parent).is_some_and(|end| *end <= run.ready);
             let after = parent.into_iter().filter(has_ended).collect();
-            let draft = draft(run, end - start);
-            drafts.push(JobDraft { after, ..draft });
+            drafts.push(JobDraft {
+                after,
+                ..draft(run, end - start)
+            });
         }
     }
     let losses = [
@@ -128,12 +130,12 @@ pub(in crate::simulate::trace) fn drafts(
 
 /// Counts the times of jobs from the first one on.
 fn count_from_begin(drafts: &mut [JobDraft]) {
-    let begin = drafts.iter().map(|draft| draft.at);
+    let begin = drafts.iter().map(|draft| draft.job.at);
     let begin = begin.fold(f64::INFINITY, f64::min);
-    for draft in drafts {
-        draft.at = to_microseconds(draft.at - begin);
+    for JobDraft { job, .. } in drafts {
+        job.at = to_microseconds(job.at - begin);
         // The clocks of two nodes can differ.
-        draft.seconds = to_microseconds(draft.seconds).max(0.0);
+        job.seconds = to_microseconds(job.seconds).max(0.0);
     }
 }
 
@@ -192,15 +194,12 @@ fn draft(run: RayRun, seconds: f64) -> JobDraft {
         RayKind::Task | RayKind::Call => JobDemand::Task(run.shape),
     };
     let name = as_name(run.name.strip_suffix(CREATION).unwrap_or(&run.name));
-    let draft = JobDraft::task(Place::Task(run.task.clone()), run.task, JobShape::new());
-    JobDraft {
-        name: if name.is_empty() { draft.name } else { name },
-        at: run.ready,
-        seconds,
-        retries: demand.usual_retries(),
-        demand,
-        ..draft
+    let mut draft = JobDraft::new(Place::Task(run.task.clone()), run.task, demand);
+    if !name.is_empty() {
+        draft.job.name = name;
     }
+    (draft.job.at, draft.job.seconds) = (run.ready, seconds);
+    draft
 }
 
 fn group(id: String, (ready, end): (f64, f64), groups: &Groups) -> Result<JobDraft, TraceError> {
@@ -214,11 +213,7 @@ fn group(id: String, (ready, end): (f64, f64), groups: &Groups) -> Result<JobDra
         strategy: group.strategy.unwrap_or(PlacementStrategy::Pack),
         bundles: group.bundles.clone(),
     };
-    Ok(JobDraft {
-        at: ready,
-        seconds: end - ready,
-        retries: demand.usual_retries(),
-        demand,
-        ..JobDraft::task(Place::Task(id.clone()), id, JobShape::new())
-    })
+    let mut draft = JobDraft::new(Place::Task(id.clone()), id, demand);
+    (draft.job.at, draft.job.seconds) = (ready, end - ready);
+    Ok(draft)
 }

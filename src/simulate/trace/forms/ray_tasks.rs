@@ -166,7 +166,7 @@ mod tests {
         let (drafts, losses) = read(&json!(records).to_string()).unwrap();
         let jobs = drafts
             .into_iter()
-            .map(|draft| (draft.id, draft.at, draft.seconds));
+            .map(|JobDraft { job, .. }| (job.id, job.at, job.seconds));
         let lost = losses.into_iter().filter(|loss| loss.count() > 0);
         (jobs.collect(), lost.collect())
     }
@@ -235,12 +235,12 @@ mod tests {
         let other = with(group.clone(), &json!({"placement_group_id": "h"}));
         let text = format!("{}\n{}", json!(tasks), json!([group, other]));
         let (drafts, losses) = read(&text).unwrap();
-        let group = drafts.iter().find(|draft| draft.id == "g").unwrap();
+        let group = drafts.iter().find(|draft| draft.job.id == "g").unwrap();
         assert_eq!(
-            (group.at.to_string(), group.seconds.to_string()),
+            (group.job.at.to_string(), group.job.seconds.to_string()),
             ("2".into(), "6".into())
         );
-        assert_eq!(group.demand.total("CPU").to_string(), "2");
+        assert_eq!(group.job.demand.total("CPU").to_string(), "2");
         assert!(losses.contains(&Loss::UnusedGroups(1)), "{losses:?}");
         assert!(losses.contains(&Loss::Strategy(1)), "{losses:?}");
     }

@@ -6,41 +6,27 @@ use crate::quantity::Quantity;
 use crate::simulate::trace::assemble::some;
 use crate::simulate::trace::draft::{JobDraft, as_name};
 use crate::simulate::trace::error::{Place, TraceError};
-use crate::simulate::trace::job::JobShape;
+use crate::simulate::trace::job::{JobDemand, JobShape};
 use crate::text::shown_text;
 
-/// The kinds of columns.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Column {
-    Id,
-    Name,
-    At,
-    Seconds,
-    Cpus,
-    Gpus,
-    Memory,
-    After,
-    Count,
-}
-
-/// The titles of columns.
-const TITLES: &[(&str, Column)] = &[
-    ("id", Column::Id),
-    ("name", Column::Name),
-    ("at", Column::At),
-    ("submit", Column::At),
-    ("seconds", Column::Seconds),
-    ("duration", Column::Seconds),
-    ("cpus", Column::Cpus),
-    ("cpu", Column::Cpus),
-    ("gpus", Column::Gpus),
-    ("gpu", Column::Gpus),
-    ("memory", Column::Memory),
-    ("after", Column::After),
-    ("count", Column::Count),
+/// The titles of columns, each with the column that has it. Some columns have two.
+const TITLES: &[(&str, &str)] = &[
+    ("id", "id"),
+    ("name", "name"),
+    ("at", "at"),
+    ("submit", "at"),
+    ("seconds", "seconds"),
+    ("duration", "seconds"),
+    ("cpus", "cpus"),
+    ("cpu", "cpus"),
+    ("gpus", "gpus"),
+    ("gpu", "gpus"),
+    ("memory", "memory"),
+    ("after", "after"),
+    ("count", "count"),
 ];
 
-fn column(title: &str) -> Option<Column> {
+fn column(title: &str) -> Option<&'static str> {
     let mut titles = TITLES.iter();
     let found = titles.find(|(known, _)| known.eq_ignore_ascii_case(title.trim()))?;
     Some(found.1)
@@ -52,7 +38,7 @@ pub(in crate::simulate::trace) fn is_header(line: &str) -> bool {
     let mut titles = line
         .split(',')
         .map(|title| column(title.trim().trim_matches('"')));
-    titles.any(|column| column == Some(Column::Seconds))
+    titles.any(|column| column == Some("seconds"))
 }
 
 /// A description of each line.
@@ -117,21 +103,21 @@ fn place(position: Option<&csv::Position>, text: &str) -> Place {
 /// The cells of a line.
 struct TableRow<'a> {
     place: Place,
-    columns: &'a [Column],
+    columns: &'a [&'static str],
     record: &'a StringRecord,
 }
 
 impl<'a> TableRow<'a> {
     /// The cell of a column, unless it is empty.
-    fn cell(&self, column: Column) -> Option<&'a str> {
+    fn cell(&self, column: &str) -> Option<&'a str> {
         let index = self.columns.iter().position(|known| *known == column)?;
         self.record.get(index).filter(|cell| !cell.is_empty())
     }
 
-    fn number(&self, column: Column, what: &str) -> Result<Option<f64>, TraceError> {
+    fn number(&self, column: &str) -> Result<Option<f64>, TraceError> {
         let cell = self.cell(column).map(|cell| {
             let number = cell.parse::<f64>();
-            number.map_err(|_| self.wrong(what, cell, "write a number such as 1.5"))
+            number.map_err(|_| self.wrong(column, cell, "write a number such as 1.5"))
         });
         cell.transpose()
     }
@@ -142,45 +128,38 @@ impl<'a> TableRow<'a> {
 }
 
 fn draft(row: &TableRow<'_>, number: usize) -> Result<JobDraft, TraceError> {
-    let seconds = row.number(Column::Seconds, "seconds")?.ok_or_else(|| {
+    let seconds = row.number("seconds")?.ok_or_else(|| {
         let remedy = "each line says how long the job takes";
         row.place.missing("seconds", remedy)
     })?;
-    let id = row.cell(Column::Id);
+    let id = row.cell("id");
     let id = id.map_or_else(|| format!("job-{number}"), str::to_owned);
-    let after = row.cell(Column::After).unwrap_or_default();
+    let after = row.cell("after").unwrap_or_default();
     // No comma: it would end the cell, unless users quote it.
     let after = after.split([' ', ';']).filter(|id| !id.is_empty());
-    let count = row.cell(Column::Count).map(|cell| {
+    let count = row.cell("count").map(|cell| {
         let count = cell.parse::<usize>();
         count.map_err(|_| row.wrong("count", cell, "write a whole number"))
     });
-    let name = row.cell(Column::Name).map_or_else(|| id.clone(), as_name);
-    let at = row.number(Column::At, "at")?.unwrap_or(0.0);
+    let name = row.cell("name").map_or_else(|| id.clone(), as_name);
+    let at = row.number("at")?.unwrap_or(0.0);
     let count = count.transpose()?.unwrap_or(1);
     // A job asks for one CPU by default, as of Ray.
-    let cpus = row.number(Column::Cpus, "cpus")?.unwrap_or(1.0);
+    let cpus = row.number("cpus")?.unwrap_or(1.0);
     let mut shape = JobShape::from([("CPU".to_owned(), cpus)]);
-    if let Some(gpus) = row.number(Column::Gpus, "gpus")? {
+    if let Some(gpus) = row.number("gpus")? {
         shape.insert("GPU".to_owned(), gpus);
     }
-    if let Some(cell) = row.cell(Column::Memory) {
+    if let Some(cell) = row.cell("memory") {
         let remedy = "write bytes, or a quantity such as 4Gi";
         let bytes = Quantity::parse(cell).map_err(|_| row.wrong("memory", cell, remedy))?;
-        #[expect(
-            clippy::cast_precision_loss,
-            reason = "below a petabyte all bytes are exact"
-        )]
         shape.insert("memory".to_owned(), bytes.ceil_units() as f64);
     }
-    Ok(JobDraft {
-        name,
-        at,
-        after: after.map(str::to_owned).collect(),
-        seconds,
-        count,
-        ..JobDraft::task(row.place.clone(), id, shape)
-    })
+    let mut draft = JobDraft::new(row.place.clone(), id, JobDemand::Task(shape));
+    (draft.job.name, draft.job.at, draft.job.seconds) = (name, at, seconds);
+    draft.after = after.map(str::to_owned).collect();
+    draft.count = count;
+    Ok(draft)
 }
 
 #[cfg(test)]
@@ -199,15 +178,15 @@ mod tests {
             panic!("{drafts:?}")
         };
         assert_eq!(
-            (first.id.as_str(), first.name.as_str(), first.count),
+            (first.job.id.as_str(), first.job.name.as_str(), first.count),
             ("a", "load", 3)
         );
         let shape = [("CPU", 2.0), ("GPU", 0.5), ("memory", 1_073_741_824.0)];
         let shape: JobShape = shape.map(|(name, amount)| (name.to_owned(), amount)).into();
-        assert_eq!(first.demand.shapes(), [shape]);
-        assert_eq!((second.id.as_str(), second.count), ("job-2", 1));
+        assert_eq!(first.job.demand.shapes(), [shape]);
+        assert_eq!((second.job.id.as_str(), second.count), ("job-2", 1));
         assert_eq!(
-            second.demand.shapes(),
+            second.job.demand.shapes(),
             [JobShape::from([("CPU".to_owned(), 1.0)])]
         );
         assert_eq!(second.after, ["a#1", "a#2"]);

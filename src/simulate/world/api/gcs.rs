@@ -41,7 +41,6 @@ impl World {
             // Ray counts in ten-thousandths, Kubernetes in thousandths.
             sizes.push(("CPU", milli.saturating_mul(10)));
         }
-        #[expect(clippy::cast_precision_loss, reason = "bytes")]
         if let Some(bytes) = resize.memory_bytes {
             sizes.push(("memory", fixed(bytes as f64)));
         }

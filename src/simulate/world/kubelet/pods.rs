@@ -77,7 +77,6 @@ impl World {
         }
         #[expect(
             clippy::cast_possible_truncation,
-            clippy::cast_precision_loss,
             reason = "a share of an amount, in whole bytes"
         )]
         let monitor_bytes = (group.monitor).map(|share| (pod.memory() as f64 * share) as i64);

@@ -68,7 +68,6 @@ impl Curves {
         }
         if self.points.len() > MOST_POINTS {
             let span = point.at - self.points.first().map_or(0.0, |first| first.at);
-            #[expect(clippy::cast_precision_loss, reason = "a count of some thousands")]
             let half = MOST_POINTS as f64 / 2.0;
             // A long simulation gets coarser curves, and takes no more memory.
             self.spacing = span / half;

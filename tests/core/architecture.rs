@@ -276,11 +276,11 @@ fn lines_of_code(text: &str) -> usize {
 /// tests. Lower a number where code goes; to raise one takes a reason that the commit gives.
 const BUDGETS: [(&str, usize); 9] = [
     ("plan", 11_536),
-    ("simulate", 9_112),
+    ("simulate", 9_117),
     ("rules", 6_209),
     ("reconcile", 3_990),
     ("controller", 3_674),
-    ("cli", 3_613),
+    ("cli", 3_901),
     ("snapshot", 2_543),
     ("manifests", 1_487),
     ("", 21_711),

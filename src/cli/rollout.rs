@@ -8,7 +8,7 @@ use kube::Client;
 use serde_json::{Value, json};
 
 use super::Outcome;
-use super::live::{self, block_on, list};
+use super::live::{self, block_on, list, worker_pods};
 use super::shared::documents;
 use super::shared::format::ReportFormat;
 use super::shared::outcome;
@@ -23,6 +23,7 @@ use crate::object_audit::{AuditedObject, examine, page, table};
 use crate::policy::Policies;
 use crate::ray::{Kind, RayObject};
 use crate::report::json::pretty;
+use crate::simulate::price::Price;
 
 /// The most bytes of an earlier report, which has every finding of a Kubernetes cluster.
 const MOST_EARLIER: usize = 64 << 20;
@@ -36,6 +37,7 @@ const MOST_EARLIER: usize = 64 << 20;
 #[command(after_help = "Examples:\n  \
     rayfit rollout\n  \
     rayfit rollout -o html > rollout.html\n  \
+    rayfit rollout --savings --price cpu-hour=0.04,gib-hour=0.005,gpu-hour=2\n  \
     rayfit rollout --policy next.yaml             # what a changed policy would mean\n  \
     kubectl get rayclusters -A -o json | rayfit rollout -\n  \
     rayfit rollout -o json > monday.json\n  \
@@ -63,6 +65,18 @@ pub(super) struct RolloutCommand {
     #[arg(long, value_name = "FILE")]
     earlier: Option<PathBuf>,
 
+    /// Also ask the GCS of each RayCluster, through a forwarded port, what of its worker pods is in use, and show what could be saved
+    #[arg(long, conflicts_with = "inputs")]
+    savings: bool,
+
+    /// The prices of hours of worker pods, of which what is not named costs nothing: what could be saved is shown in money as well
+    #[arg(
+        long,
+        requires = "savings",
+        value_name = "cpu-hour=AMOUNT,gib-hour=AMOUNT,gpu-hour=AMOUNT"
+    )]
+    price: Option<Price>,
+
     #[command(flatten)]
     cluster: live::ClusterArgs,
 
@@ -77,9 +91,18 @@ impl RolloutCommand {
     pub(super) fn run(self) -> anyhow::Result<Outcome> {
         let now = self.policies.now();
         let given = self.policies.policies()?;
+        let (mut workers, price) = (None, self.price.unwrap_or_default());
         let (values, facts, policies) = if self.inputs.is_empty() {
-            let (values, facts, stored) =
-                block_on(async { stored(&self.cluster.client().await?).await })?;
+            let (values, facts, stored) = block_on(async {
+                let client = self.cluster.client().await?;
+                let (values, facts, policies) = stored(&client).await?;
+                if self.savings {
+                    let is_cluster = |value: &&Value| value["kind"] == Kind::RayCluster.name();
+                    let clusters: Vec<&Value> = values.iter().filter(is_cluster).collect();
+                    workers = Some(live::ask_for_worker_pods(&client, &clusters, price).await?);
+                }
+                Ok((values, facts, policies))
+            })?;
             // Policies of --policy are what is to be in force, so those of the cluster do not count beside
             // them.
             (values, facts, if given.is_empty() { stored } else { given })
@@ -103,16 +126,22 @@ impl RolloutCommand {
         let earlier = self.earlier.as_deref().map(earlier).transpose()?;
         let progress = earlier.map(|earlier| RolloutProgress::since(earlier, judged()));
         let progress = progress.as_ref();
+        let report = || {
+            let mut report = report(&objects, now, progress);
+            report["workerPods"] = json!(workers);
+            report
+        };
         let text = match self.output {
             ReportFormat::Text => {
                 let line = progress.map_or_else(String::new, |progress| format!("{progress}\n"));
-                table::text(judged()) + &line
+                let workers = workers.as_deref().map(worker_pods::text);
+                table::text(judged()) + &line + &workers.unwrap_or_default()
             }
-            ReportFormat::Json => pretty(&report(&objects, now, progress)),
+            ReportFormat::Json => pretty(&report()),
             ReportFormat::Html => {
                 let time = now.strftime("%-d %B %Y, %H:%M UTC");
                 let title = format!("Rayfit: who would be denied, {time}");
-                page::html(report(&objects, now, progress), &title)
+                page::html(report(), &title)
             }
         };
         anstream::stdout().write_all(text.as_bytes())?;

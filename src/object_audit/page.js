@@ -162,14 +162,21 @@ const tiles = () => {
   if (report.earlier) all.push(
     tile(report.teams.reduce(add("gone"), 0), `findings gone ${since()}`, "good"),
     tile(report.earlier.new, `findings new ${since()}`, "would"));
+  if (report.workerPods) {
+    const idle = report.workerPods.map((cluster) => cluster.idle ?? {});
+    const money = report.workerPods.some(({ have }) => have.perHour > 0);
+    const sum = (of) => rounded(idle.reduce((total, amounts) => total + (amounts[of] ?? 0), 0));
+    all.push(tile(sum("pods"), "idle worker pods", "would"), tile(sum(money ? "perHour" : "cpus"), money ? "what these cost an hour" : "CPUs that these have", "would"));
+  }
   place("tiles").append(...all);
 };
+const rounded = (number) => Math.round(number * 100) / 100;
 
 const table = (title, key, columns, rows) => {
   const cell = (row, [, of, kind]) =>
     make("td", { class: kind === undefined ? "" : `n ${row[of] === 0 ? "zero" : kind}` }, row[of]);
   const head = make("tr", {}, make("th", { scope: "col" }, title), ...columns.map(([text, , kind]) => make("th", { scope: "col", class: kind === undefined ? "" : "n" }, text)));
-  const body = rows.map((row) => make("tr", {}, make("td", { title: row[key] }, make("a", { href: `#${key}=${encodeURIComponent(row[key])}` }, row[key])), ...columns.map((column) => cell(row, column))));
+  const body = rows.map((row) => make("tr", {}, make("td", { title: row[key] }, key === "cluster" ? row[key] : make("a", { href: `#${key}=${encodeURIComponent(row[key])}` }, row[key])), ...columns.map((column) => cell(row, column))));
   return make("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": `By ${key}` },
     make("table", {}, make("thead", {}, head), make("tbody", {}, ...body)));
 };
@@ -185,7 +192,23 @@ const tables = () => {
   const progress = report.earlier ? [["New", "new", "would"], ["Gone", "bar", ""]] : [];
   place("tables").append(
     table("Team", "team", [["Objects", "objects", ""], ...counts, ...progress], teams),
-    table("Rule", "rule", [["Name", "name"], counts[0], ["Warned", "warned", ""], ["Recorded", "audited", ""], ["Exempt", "exempt", ""], counts[1]], report.rules));
+    table("Rule", "rule", [["Name", "name"], counts[0], ["Warned", "warned", ""], ["Recorded", "audited", ""], ["Exempt", "exempt", ""], counts[1]], report.rules),
+    ...workers());
+};
+
+// The worker pods of each RayCluster: what they have, and what of it could be saved; in brackets the price of an hour.
+const amounts = (has) => {
+  const parts = Object.entries({ CPU: has.cpus, GiB: has.gib, GPU: has.gpus }).filter(([, amount]) => amount > 0);
+  const price = has.perHour > 0 ? ` (${has.perHour.toFixed(2)})` : "";
+  return parts.map(([unit, amount]) => `${rounded(amount)} ${unit}`).join(", ") + price;
+};
+const workers = () => {
+  const rows = report.workerPods?.map(({ cluster, have, idle, notAskedFor, notKnown }) => ({
+    cluster, pods: have.pods, have: amounts(have), idle: idle?.pods ?? "?", spare: idle ? amounts(idle) : "",
+    free: notAskedFor ? amounts(notAskedFor) : "", why: notKnown ?? "",
+  }));
+  const columns = [["Pods", "pods", ""], ["Have", "have"], ["Idle for 5 min", "idle", "would"], ["These have", "spare"], ["Not asked for", "free"], ["Not known, because", "why"]];
+  return rows ? [table("Worker pods of", "cluster", columns, rows)] : [];
 };
 
 const openAll = (open) => {

@@ -49,9 +49,16 @@ impl FromStr for Price {
 impl Price {
     /// The price of the hours that worker pods held.
     pub fn of(self, result: &SimulationResult) -> f64 {
-        self.cpu * result.cpu_hours.paid
-            + self.gib * result.gib_hours.paid
-            + self.gpu * result.gpu_hours.paid
+        self.of_hours(
+            result.cpu_hours.paid,
+            result.gib_hours.paid,
+            result.gpu_hours.paid,
+        )
+    }
+
+    /// The price of so many hours of a CPU, of a GiB and of a GPU.
+    pub fn of_hours(self, cpu: f64, gib: f64, device: f64) -> f64 {
+        self.cpu * cpu + self.gib * gib + self.gpu * device
     }
 }
 

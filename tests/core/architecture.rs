@@ -292,11 +292,11 @@ fn lines_of_code(text: &str) -> usize {
 /// tests. Lower a number where code goes; to raise one takes a reason that the commit gives.
 const BUDGETS: [(&str, usize); 9] = [
     ("plan", 11_409),
-    ("simulate", 8_962),
+    ("simulate", 8_967),
     ("rules", 6_177),
     ("reconcile", 3_992),
     ("controller", 3_675),
-    ("cli", 3_592),
+    ("cli", 3_880),
     ("snapshot", 2_529),
     ("manifests", 1_477),
     ("", 21_480),

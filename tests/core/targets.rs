@@ -134,6 +134,59 @@ fn whatever_can_be_called_has_a_short_run_or_a_place_where_it_is_run() {
     }
 }
 
+/// Commands of a page that go to a cluster or to the network, in blocks that do not say whether tests/e2e/walk runs
+/// them, or why not.
+fn unmarked(page: &str) -> Vec<&str> {
+    const STARTS: [&str; 5] = ["kubectl ", "helm ", "docker ", "podman ", "curl "];
+    let mut found = Vec::new();
+    let (mut mark, mut fence) = ("", "");
+    for line in page.lines() {
+        let text = line.trim_start();
+        let command = match fence {
+            "```console" => text.strip_prefix("$ "),
+            "```bash" | "```sh" => Some(text),
+            "" => line.strip_prefix("    ").map(str::trim_start),
+            _ => None,
+        };
+        if text.starts_with("```") {
+            fence = if fence.is_empty() { text } else { "" };
+        } else if let Some(command) = command {
+            let is_marked = mark.starts_with("<!-- run") || mark.starts_with("<!-- not run: ");
+            let mut parts = command.split(" | ");
+            if !is_marked && parts.any(|part| STARTS.iter().any(|start| part.starts_with(start))) {
+                found.push(command);
+            }
+        } else if fence.is_empty() && !text.is_empty() {
+            mark = text;
+        }
+    }
+    found
+}
+
+#[test]
+fn each_block_of_commands_is_run_or_says_why_not() {
+    let page = "text\n\n    kubectl get pods\n\n```bash\nrayfit vap | kubectl apply -f -\n```\n    rayfit rules\n";
+    let commands = ["kubectl get pods", "rayfit vap | kubectl apply -f -"];
+    assert_eq!(unmarked(page), commands);
+    for mark in ["run", "run RF105", "not run: it needs a GPU"] {
+        assert!(unmarked(&page.replace("text", &format!("<!-- {mark} -->"))).is_empty());
+    }
+    // The whole of the first is walked through, and a translation has the commands of its page.
+    let is_walked =
+        |page: &&String| page.starts_with("docs/rollout") || page.ends_with(".zh-CN.md");
+    let mut missing = Vec::new();
+    for page in pages().iter().filter(|page| !is_walked(page)) {
+        let text = read(&root().join(page));
+        let commands = unmarked(&text).into_iter();
+        missing.extend(commands.map(|command| format!("{page}: {command}")));
+    }
+    assert!(
+        missing.is_empty(),
+        "write <!-- run --> or <!-- not run: REASON --> before these:\n{}",
+        missing.join("\n")
+    );
+}
+
 /// Of the tests that documents tell one to run, there is a file: `cargo test` is content with none.
 #[test]
 fn tests_that_documents_name_are_there() {

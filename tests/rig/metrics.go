@@ -45,6 +45,16 @@ func (m Metrics) Sum(name string, labels ...string) float64 {
 	return total
 }
 
+// Has says whether there is a series of a name.
+func (m Metrics) Has(name string) bool {
+	for series := range m {
+		if m.matches(series, name, nil) {
+			return true
+		}
+	}
+	return false
+}
+
 func (m Metrics) matches(series, name string, labels []string) bool {
 	found, rest, _ := strings.Cut(series, "{")
 	if found != name {

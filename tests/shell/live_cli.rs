@@ -56,11 +56,14 @@ fn api_server(annotations: &Value) -> Router {
             (headers, packed.finish().unwrap())
         })
     };
+    let clusters = json!({"apiVersion": "ray.io/v1", "kind": "RayClusterList", "metadata": {}, "items": [cluster]});
     Router::new()
         .route(
             "/apis/ray.io/v1/namespaces/ray/rayclusters/demo",
             answer(cluster),
         )
+        .route("/apis/ray.io/v1/rayclusters", answer(clusters))
+        .route("/api/v1/pods", answer(pods.clone()))
         .route("/api/v1/namespaces/ray/pods", answer(pods))
         .route("/api/v1/namespaces/ray", answer(namespace))
         .route("/api/v1/nodes/n1", answer(node))
@@ -72,17 +75,57 @@ fn file(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("live-kubeconfig-{name}.json"))
 }
 
-async fn status(kubeconfig: &Path) -> String {
+async fn rayfit(arguments: &[&str], kubeconfig: &Path) -> String {
     let output = Command::new(env!("CARGO_BIN_EXE_rayfit"))
-        .args(["status", "ray/demo", "--gcs-address", "127.0.0.1:1"])
+        .args(arguments)
         .arg("--kubeconfig")
         .arg(kubeconfig)
         .output()
         .await
         .unwrap();
     let errors = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{errors}");
+    // A rollout says with its exit code whether an object would be denied.
+    assert_ne!(output.status.code(), Some(2), "{errors}");
     String::from_utf8(output.stdout).unwrap()
+}
+
+async fn status(kubeconfig: &Path) -> String {
+    rayfit(
+        &["status", "ray/demo", "--gcs-address", "127.0.0.1:1"],
+        kubeconfig,
+    )
+    .await
+}
+
+/// Two CPUs and 4 GiB cost 1.20 an hour.
+const PRICE: &str = "--price=cpu-hour=0.5,gib-hour=0.05";
+
+/// Before any install an admin sees what pods have and cost, and whose GCS does not say what of it is in use.
+#[tokio::test]
+async fn what_could_be_saved_is_shown_in_money_or_why_nobody_knows() {
+    let kubeconfig = kubeconfig(api_server(&json!({})), file("savings")).await;
+    let words = |text: &str, start: &str| {
+        let line = text.lines().find(|line| line.starts_with(start));
+        let line = line.unwrap_or_else(|| panic!("no line {start}: {text}"));
+        line.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let text = rayfit(&["rollout", "--savings", PRICE], &kubeconfig).await;
+    let line = words(&text, "ray/demo ");
+    let why = "1 2 CPU, 4 GiB (1.20) - - - no port can be forwarded to pod head";
+    assert!(line.starts_with(&format!("ray/demo {why}")), "{line}");
+    let page = rayfit(&["rollout", "--savings", PRICE, "-o=html"], &kubeconfig).await;
+    assert!(page.contains(r#""perHour":1.2"#), "{page}");
+    let text = rayfit(&["status", PRICE], &kubeconfig).await;
+    assert!(
+        words(&text, "ray ").ends_with("2 CPU, 4 GiB (1.20)"),
+        "{text}"
+    );
+    let one = rayfit(&["status", "ray/demo", PRICE], &kubeconfig).await;
+    let line = words(&one, "ray/demo ");
+    assert!(
+        line.starts_with("ray/demo 1 2 CPU, 4 GiB (1.20) - - - "),
+        "{one}"
+    );
 }
 
 #[tokio::test]

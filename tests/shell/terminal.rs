@@ -241,7 +241,7 @@ async fn leading_to(router: Router, name: &str) -> String {
 }
 
 /// The commands that ask an API server, and a GCS.
-const LIVE: [&[&str]; 10] = [
+const LIVE: [&[&str]; 11] = [
     &["status"],
     &["status", "ray/demo"],
     &["plan", "ray/demo"],
@@ -251,6 +251,7 @@ const LIVE: [&[&str]; 10] = [
     &["record", "--trace", "ray/demo", "--for", "1s"],
     &["recommend", "ray/demo", "--for", "1s"],
     &["rollout"],
+    &["rollout", "--savings"],
     &["release"],
 ];
 

@@ -1,16 +1,20 @@
 //! One observation of a live cluster.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use anyhow::anyhow;
+use futures_util::{StreamExt as _, stream};
 use k8s_openapi::api::core::v1::{Node, Pod};
 use kube::Client;
 use kube::api::{Api, DynamicObject, ListParams, Request};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+use tokio::time::timeout;
 
 use super::forward::forward;
+use super::worker_pods::{PodAmounts, WorkerPods};
 use crate::apiserver::error_chain::text;
 use crate::apiserver::{Gate, Patience};
 use crate::cli::shared::outcome;
@@ -27,6 +31,7 @@ use crate::gcs::{self, Address};
 use crate::plan::PlanSettings;
 use crate::ray::{Kind, RayObject, ReconcileMode, ippr};
 use crate::reconcile::effects::effect::ERROR_KEY;
+use crate::simulate::price::Price;
 use crate::snapshot::allowed::RAY_CLUSTER;
 use crate::snapshot::gcs::ClusterResourceState;
 use crate::snapshot::kube_node::add_loads;
@@ -35,6 +40,15 @@ use crate::snapshot::prospect_reader::ProspectReader;
 use crate::snapshot::{
     API_VERSION, ClusterId, History, KIND, KubeNode, NodeLoads, OwnPods, Snapshot,
 };
+
+/// The most RayClusters whose GCSs are asked by one command: each keeps a port of this machine.
+const MOST_ASKED: usize = 200;
+
+/// The most GCSs that are asked at the same time.
+const ASKED_AT_ONCE: usize = 16;
+
+/// The time within which one of them has to answer, with the forwarding of its port.
+const ASK_PATIENCE: Duration = Duration::from_secs(15);
 
 /// The observed state.
 pub(crate) struct LiveState {
@@ -264,6 +278,58 @@ pub(crate) async fn ray_pods(
     namespace: Option<&str>,
 ) -> anyhow::Result<Vec<PodObject>> {
     pods(client, namespace, CLUSTER_LABEL, "").await
+}
+
+/// The worker pods of all these RayClusters that have any, and what their GCSs, each asked through a forwarded port, say
+/// of them: most to be saved first.
+pub(crate) async fn worker_pods(
+    client: &Client,
+    clusters: &[&Value],
+    price: Price,
+) -> anyhow::Result<Vec<WorkerPods>> {
+    let pods = ray_pods(client, None).await?;
+    let of = |cluster| {
+        let id = ClusterId::of(cluster);
+        let own = pods.iter().filter(|pod| id.owns(&pod.metadata)).cloned();
+        let own: Vec<PodObject> = own.collect();
+        let (own, _) = OwnPods::divide(id, own);
+        let why = format!("only the {MOST_ASKED} largest are asked");
+        (
+            WorkerPods::of(cluster, own.iter(), Err(why), price),
+            cluster,
+            own,
+        )
+    };
+    let mut all: Vec<_> = clusters.iter().copied().map(of).collect();
+    all.retain(|(workers, ..)| workers.have != PodAmounts::default());
+    all.sort_by_cached_key(|(workers, ..)| workers.rank());
+    let asked = all
+        .into_iter()
+        .enumerate()
+        .map(|(at, (workers, cluster, pods))| async move {
+            if at >= MOST_ASKED {
+                return workers;
+            }
+            let state = timeout(ASK_PATIENCE, state_of(client, cluster, &pods)).await;
+            let state = state.unwrap_or_else(|_| Err(anyhow!("no answer within {ASK_PATIENCE:?}")));
+            let state = state.as_ref().map_err(|error| format!("{error:#}"));
+            WorkerPods::of(cluster, pods.iter(), state, price)
+        });
+    let asked = stream::iter(asked).buffer_unordered(ASKED_AT_ONCE);
+    let mut all: Vec<WorkerPods> = asked.collect().await;
+    all.sort_by_cached_key(WorkerPods::rank);
+    Ok(all)
+}
+
+async fn state_of(
+    client: &Client,
+    cluster: &Value,
+    pods: &OwnPods,
+) -> anyhow::Result<ClusterResourceState> {
+    let text = |key: &str| cluster["metadata"][key].as_str().unwrap_or_default();
+    let key = Key::new(text("namespace"), text("name"))?;
+    let gcs = connect(client, &key, cluster, pods, None).await?;
+    Ok(gcs.cluster_resource_state().await?)
 }
 
 /// All RayClusters, of one namespace or of all.

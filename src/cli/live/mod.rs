@@ -8,6 +8,7 @@ mod forward;
 mod list;
 mod look;
 mod settings;
+pub(super) mod worker_pods;
 
 use std::path::{Path, PathBuf};
 
@@ -16,7 +17,7 @@ use kube::{Client, Config};
 use serde_json::Value;
 
 pub(super) use list::{list, policies};
-pub(super) use look::{LiveState, clusters, ray_pods};
+pub(super) use look::{LiveState, clusters, ray_pods, worker_pods as ask_for_worker_pods};
 use look::{cluster, gcs_of, look};
 
 use crate::apiserver::error_chain::text;

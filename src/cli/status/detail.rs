@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use super::overview::{resize_conditions, scaler};
 use crate::cli::live::LiveState;
+use crate::cli::live::worker_pods::{self, WorkerPods};
 use crate::controller::observe::Key;
 use crate::plan::{
     CountedUsers, CpuAndMemory, NodeRemark, NodeReport, Placed, Plan, PlanReport, PlanSettings,
@@ -12,6 +13,7 @@ use crate::plan::{
 use crate::quantity::Quantity;
 use crate::ray::{Kind, RayObject, Resource};
 use crate::report::table::Table;
+use crate::simulate::price::Price;
 use crate::snapshot::Snapshot;
 use crate::snapshot::group_spec::GroupSpec;
 use crate::snapshot::pod::{Pod, PodRole};
@@ -23,7 +25,12 @@ use crate::text::ForeignText;
 const PODS: usize = 50;
 
 /// A cluster, as far as it can be observed.
-pub(super) fn text(key: &Key, look: &LiveState, settings: &PlanSettings) -> String {
+pub(super) fn text(
+    key: &Key,
+    look: &LiveState,
+    settings: &PlanSettings,
+    price: Option<Price>,
+) -> String {
     let snapshot = &look.snapshot;
     // The planner of the controller decides, so that what is shown is what would be done.
     let (plan, report) = decide(snapshot, settings);
@@ -32,6 +39,11 @@ pub(super) fn text(key: &Key, look: &LiveState, settings: &PlanSettings) -> Stri
     let sizes = sizes(&report, look.unreachable.is_none());
     if !sizes.lines.is_empty() {
         let _ = write!(text, "\n{sizes}");
+    }
+    if let Some(price) = price {
+        let state = look.unreachable.clone().map_or(Ok(&snapshot.gcs), Err);
+        let cluster = snapshot.ray_cluster.object();
+        text += &worker_pods::text(&[WorkerPods::of(cluster, snapshot.pods.iter(), state, price)]);
     }
     let pods = pods(snapshot);
     if !pods.lines.is_empty() {

@@ -10,6 +10,7 @@ use std::io::{self, Write as _};
 use super::Outcome;
 use super::live::{self, LiveArgs};
 use crate::controller::observe::Key;
+use crate::simulate::price::Price;
 
 /// Show how RayClusters are scaled: modes, sizes, pending pods, demand that cannot be met
 ///
@@ -19,6 +20,7 @@ use crate::controller::observe::Key;
 #[command(after_help = "Examples:\n  \
     rayfit status\n  \
     rayfit status -n ray\n  \
+    rayfit status --price cpu-hour=0.04,gib-hour=0.005,gpu-hour=2\n  \
     rayfit status ray/demo")]
 pub(super) struct StatusCommand {
     /// The RayCluster
@@ -29,6 +31,10 @@ pub(super) struct StatusCommand {
     #[arg(short, long, value_name = "NAME", conflicts_with = "cluster")]
     namespace: Option<String>,
 
+    /// The prices of hours of worker pods, of which what is not named costs nothing: what pods cost is shown too
+    #[arg(long, value_name = "cpu-hour=AMOUNT,gib-hour=AMOUNT,gpu-hour=AMOUNT")]
+    price: Option<Price>,
+
     #[command(flatten)]
     live: LiveArgs,
 }
@@ -38,14 +44,14 @@ impl StatusCommand {
         let text = match &self.cluster {
             Some(cluster) => {
                 let (look, settings) = self.live.look_to_plan(cluster)?;
-                detail::text(cluster, &look, &settings)
+                detail::text(cluster, &look, &settings, self.price)
             }
             None => live::block_on(async {
                 let client = self.live.api.client().await?;
                 let namespace = self.namespace.as_deref();
                 let clusters = live::clusters(&client, namespace).await?;
                 let pods = live::ray_pods(&client, namespace).await?;
-                Ok(overview::text(&clusters, &pods))
+                Ok(overview::text(&clusters, &pods, self.price))
             })?,
         };
         io::stdout().write_all(text.as_bytes())?;

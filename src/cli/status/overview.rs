@@ -2,17 +2,19 @@
 
 use serde_json::Value;
 
+use crate::cli::live::worker_pods::WorkerPods;
 use crate::ray::{Kind, RayObject, ippr};
 use crate::reconcile::ScalerRole;
 use crate::reconcile::ownership::record::HandoverRecord;
 use crate::report::table::Table;
+use crate::simulate::price::Price;
 use crate::snapshot::ClusterId;
 use crate::snapshot::pod::{Pod, PodRole};
 use crate::snapshot::pod_condition::PodCondition;
 use crate::snapshot::pod_object::PodObject;
 
 /// All RayClusters, given their pods.
-pub(super) fn text(clusters: &[Value], pods: &[PodObject]) -> String {
+pub(super) fn text(clusters: &[Value], pods: &[PodObject], price: Option<Price>) -> String {
     if clusters.is_empty() {
         return "No RayClusters found.\n".to_owned();
     }
@@ -27,6 +29,11 @@ pub(super) fn text(clusters: &[Value], pods: &[PodObject]) -> String {
         "RESIZING",
         "STATE",
     ]);
+    if price.is_some() {
+        table
+            .titles
+            .push("WORKERS HAVE (PRICE OF AN HOUR)".to_owned());
+    }
     for cluster in clusters {
         let Some(root) = cluster.as_object() else {
             continue;
@@ -37,8 +44,16 @@ pub(super) fn text(clusters: &[Value], pods: &[PodObject]) -> String {
             object.name().unwrap_or_default(),
         );
         let id = ClusterId::of(cluster);
-        let of_cluster = pods.iter().filter(|pod| id.owns(&pod.metadata));
-        let workers: Vec<Pod<'_>> = (of_cluster.map(Pod::of))
+        let of_cluster = pods
+            .iter()
+            .filter(|pod| id.owns(&pod.metadata))
+            .map(Pod::of);
+        let have = price.map(|price| {
+            let pods = of_cluster.clone();
+            let workers = WorkerPods::of(cluster, pods, Err(String::new()), price);
+            workers.have.to_string()
+        });
+        let workers: Vec<Pod<'_>> = of_cluster
             .filter(|pod| pod.role == PodRole::Worker && !pod.ended)
             .collect();
         let is_resizing = |pod: &&Pod<'_>| resize_conditions(pod).next().is_some();
@@ -48,7 +63,7 @@ pub(super) fn text(clusters: &[Value], pods: &[PodObject]) -> String {
             state = "suspended";
         }
         let grows = object.annotation(ippr::ANNOTATION).is_some();
-        table.line([
+        let cells = [
             namespace.to_owned(),
             name.to_owned(),
             object.reconcile_mode().to_string(),
@@ -62,7 +77,8 @@ pub(super) fn text(clusters: &[Value], pods: &[PodObject]) -> String {
                 String::new()
             },
             state.to_owned(),
-        ]);
+        ];
+        table.line(cells.into_iter().chain(have));
     }
     table.to_string()
 }
@@ -121,20 +137,23 @@ mod tests {
         });
         let pod = json!({
             "metadata": { "namespace": "ray", "name": "w", "labels": { "ray.io/cluster": "demo", "ray.io/node-type": "worker" } },
+            "spec": { "nodeName": "n", "containers": [{ "name": "ray", "resources": { "requests": { "cpu": "2", "memory": "8Gi" } } }] },
             "status": { "phase": "Running", "conditions": [{ "type": "PodResizeInProgress", "status": "True" }] }
         });
-        let text = text(&[cluster], &[serde_json::from_value(pod).unwrap()]);
+        let price = "cpu-hour=0.5,gib-hour=0.25".parse().ok();
+        let text = text(&[cluster], &[serde_json::from_value(pod).unwrap()], price);
         let line: Vec<&str> = text.lines().nth(1).unwrap().split_whitespace().collect();
         assert_eq!(
             line,
             [
-                "ray", "demo", "sidecar", "sidecar", "1", "5", "11", "1", "ready"
+                "ray", "demo", "sidecar", "sidecar", "1", "5", "11", "1", "ready", "2", "CPU,",
+                "8", "GiB", "(3.00)"
             ]
         );
     }
 
     #[test]
     fn without_clusters_it_says_so() {
-        assert_eq!(text(&[], &[]), "No RayClusters found.\n");
+        assert_eq!(text(&[], &[], None), "No RayClusters found.\n");
     }
 }

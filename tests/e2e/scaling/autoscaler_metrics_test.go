@@ -2,11 +2,13 @@ package scaling_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
 	"net"
 	"net/http"
+	"os/exec"
 	"regexp"
 	"slices"
 	"strconv"
@@ -14,13 +16,15 @@ import (
 	"testing"
 
 	"rayfit.dev/rayfit/tests/lab"
+	"rayfit.dev/rayfit/tests/rig"
 	"rayfit.dev/rayfit/tests/scaling"
 )
 
 // exposition is a page of metrics: the lines about each family, and the value of
-// each series.
+// each series, as it is written and without the session.
 type exposition struct {
 	about  map[string]bool
+	series rig.Metrics
 	values map[string]string
 }
 
@@ -46,7 +50,7 @@ func scrape(ctx context.Context, address string) (*exposition, error) {
 	if answer.StatusCode != http.StatusOK || !strings.HasPrefix(answer.Header.Get("Content-Type"), "application/openmetrics-text") {
 		return nil, fmt.Errorf("%s, %s: %s", answer.Status, answer.Header.Get("Content-Type"), body)
 	}
-	page := &exposition{map[string]bool{}, map[string]string{}}
+	page := &exposition{map[string]bool{}, rig.ParseMetrics(string(body)), map[string]string{}}
 	for line := range strings.Lines(string(body)) {
 		line = strings.TrimSpace(line)
 		if strings.HasPrefix(line, "#") {
@@ -88,7 +92,8 @@ func (p *exposition) has(values map[string]string) error {
 // heads sees the same metrics, with the same texts, types, labels and values.
 func TestAutoscalerMetricsAreThoseOfRay(t *testing.T) {
 	w := startWorld(t, lab.Options{Nodes: 1, Cores: 16, Memory: "32Gi", Ray: true})
-	if _, err := scaling.StartController(t.Context(), w.Lab, ""); err != nil {
+	controller, err := scaling.StartController(t.Context(), w.Lab, "")
+	if err != nil {
 		t.Fatal(err)
 	}
 	clusters := map[scaling.Mode]*metered{}
@@ -124,6 +129,8 @@ func TestAutoscalerMetricsAreThoseOfRay(t *testing.T) {
 		c.countFromHere()
 	}
 	compare(t, clusters)
+	showsWhatIsInUse(t, w, clusters)
+	drawsPanels(t, controller, clusters)
 	for _, c := range clusters {
 		w.TaskGate.Release(batch(c.Cluster, "tasks"))
 	}
@@ -169,6 +176,39 @@ func compare(t *testing.T, clusters map[scaling.Mode]*metered) {
 		}
 		for _, series := range difference(page.values, ray.values) {
 			t.Errorf("only %s has %s", mode, series)
+		}
+	}
+}
+
+// showsWhatIsInUse holds `rayfit rollout` over all clusters to what Ray's GCSs say
+// through forwarded ports: two pods of two CPUs each, and tasks that ask for all of them.
+func showsWhatIsInUse(t *testing.T, w *scaling.World, clusters map[scaling.Mode]*metered) {
+	t.Helper()
+	type amounts struct {
+		Pods int
+		CPUs float64
+	}
+	var said struct {
+		WorkerPods []struct {
+			Cluster, NotKnown       string
+			Have, Idle, NotAskedFor amounts
+		}
+	}
+	binary, err := rig.Binary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The exit code says whether a cluster would be denied.
+	text, err := exec.Command(binary, "rollout", "--savings", "--output=json", "--kubeconfig="+w.Lab.Kubeconfig()).Output()
+	if json.Unmarshal(text, &said) != nil {
+		t.Fatalf("%v: %s", err, text)
+	}
+	if len(said.WorkerPods) != len(clusters) {
+		t.Errorf("not %d clusters: %s", len(clusters), text)
+	}
+	for _, c := range said.WorkerPods {
+		if (c.Have != amounts{2, 4}) || c.Idle.Pods != 0 || (c.NotAskedFor != amounts{2, 0}) || c.NotKnown != "" {
+			t.Errorf("of %s it says %+v", c.Cluster, c)
 		}
 	}
 }

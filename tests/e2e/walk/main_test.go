@@ -1,6 +1,7 @@
 // Package walk_test walks through docs/rollout.md in the lab: each command that
 // the page shows is run, in its order, and must print what the page says. `make
-// walk` writes the page anew with what is printed, and its translation too.
+// walk` writes the page anew with what is printed, and its translation too. Of
+// the other pages it runs the blocks that are marked.
 //
 // The page is the script. A block marked `console` holds commands, each after
 // `$ `, and what they print. A comment `<!-- file NAME -->` makes a file of the
@@ -27,6 +28,9 @@ import (
 
 const page = "../../../docs/rollout.md"
 
+// patience is how long a command may fail before it fails for good.
+const patience = 90 * time.Second
+
 func TestThePageSaysWhatHappens(t *testing.T) {
 	written, err := os.ReadFile(page)
 	if err != nil {
@@ -41,6 +45,7 @@ func TestThePageSaysWhatHappens(t *testing.T) {
 		t.Fatalf("only %d commands in %s", commands, page)
 	}
 	w := newWalk(t)
+	w.must(t, "kubectl apply -f stored.yaml")
 	for i := range parts {
 		w.take(t, &parts[i])
 	}
@@ -86,7 +91,7 @@ func TestThePageSaysFromWhichCommitItIs(t *testing.T) {
 	}
 }
 
-// walk is a cluster with Ray objects in it, and a shell for it.
+// walk is a cluster, and a shell for it.
 type walk struct {
 	lab *lab.Lab
 	dir string
@@ -114,10 +119,15 @@ func newWalk(t *testing.T) *walk {
 	}
 	kubectl := l.KubectlCommand(t.Context())
 	w.env = append(kubectl.Env, "PATH="+bin+":"+filepath.Join(l.Dir(), "bin")+":"+os.Getenv("PATH"))
-	if said, err := w.run(t.Context(), "kubectl apply -f stored.yaml"); err != nil {
+	return w
+}
+
+// must gives a command to a shell, and fails with it.
+func (w *walk) must(t *testing.T, command string) {
+	t.Helper()
+	if said, err := w.run(t.Context(), command); err != nil {
 		t.Fatalf("%v: %s", err, said)
 	}
-	return w
 }
 
 // run gives a command to a shell and returns all that it prints.
@@ -137,7 +147,7 @@ func (w *walk) take(t *testing.T, p *part) {
 		}
 	}
 	if p.until != "" {
-		err := lab.Eventually(t.Context(), 90*time.Second, p.until, func() error {
+		err := lab.Eventually(t.Context(), patience, p.until, func() error {
 			said, err := w.run(t.Context(), p.until)
 			if err != nil {
 				return fmt.Errorf("%w: %s", err, said)

@@ -1,21 +1,23 @@
 //! The settings of a decision, besides the snapshot.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use crate::plan::slice::Slice;
 use crate::plan::strategy::Strategy;
 use crate::quantity::Quantity;
 use crate::schedule::Hours;
 
 /// The settings of a decision, besides the snapshot.
 #[derive(Debug, Clone, PartialEq)]
-#[expect(clippy::struct_excessive_bools, reason = "independent settings")]
 pub struct PlanSettings {
     /// The strategy: Ray's decisions, or Rayfit's improvements on them.
     pub strategy: Strategy,
     /// Seconds after which pending nodes that no demand needs are given up; `None`, which is
     /// Ray's default, keeps them.
     pub pending_idle_timeout_s: Option<f64>,
+    /// The slices that strategy rayfit decides without.
+    pub left_out: BTreeSet<Slice>,
     /// Keep GPU nodes for requests that name a GPU (`AUTOSCALER_CONSERVE_GPU_NODES`).
     pub conserve_gpus: bool,
     /// No launch takes the number of the cluster's workers above this. Workers that are there stay.
@@ -41,21 +43,22 @@ pub struct PlanSettings {
     /// Seconds for which a resize that the kubelet has deferred is left as it is (strategy
     /// rayfit).
     pub deferred_s: f64,
-    /// Keeps small pods by the gaps between bursts of work (strategy rayfit).
-    pub learn_gaps: bool,
-    /// Lets pods grow when the memory that is really in use comes near to what they have
+    /// Makes new pods larger than their template where what they are for needs that
     /// (strategy rayfit).
-    pub follow_memory: bool,
-    /// Removes idle pods before their idle timeout where demand that waits could use their room
-    /// (strategy rayfit).
-    pub make_room: bool,
-    /// Makes new pods larger than their template where a single request needs that
-    /// (strategy rayfit).
-    pub initial_sizes: bool,
+    pub initial_sizes: Option<SizedFor>,
     /// Room to keep free for demand to come (strategy rayfit).
     pub headroom: Arc<Headroom>,
     /// Headroom and minima that hold at certain hours (strategy rayfit).
     pub schedules: Arc<[ScheduledStandby]>,
+}
+
+/// The demand of a new pod that decides on its size.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SizedFor {
+    /// The largest single request: others fit as well once the pod has grown.
+    Request,
+    /// All that is placed on the pod, so that nothing waits for its growth: the limit to which `make outcome` compares.
+    Demand,
 }
 
 /// The limit on how fast a cluster grows.
@@ -109,6 +112,7 @@ impl Default for PlanSettings {
         Self {
             strategy: Strategy::default(),
             pending_idle_timeout_s: None,
+            left_out: BTreeSet::new(),
             conserve_gpus: true,
             max_workers: 10_000,
             scale_up: None,
@@ -121,12 +125,25 @@ impl Default for PlanSettings {
             shrink_after_s: Some(15.0),
             keep_small_s: Some(900.0),
             deferred_s: 0.0,
-            learn_gaps: true,
-            follow_memory: true,
-            make_room: true,
-            initial_sizes: false,
+            initial_sizes: None,
             headroom: Arc::default(),
             schedules: Arc::default(),
+        }
+    }
+}
+
+impl PlanSettings {
+    /// True unless a slice is left out.
+    pub(crate) fn has(&self, slice: Slice) -> bool {
+        !self.left_out.contains(&slice)
+    }
+
+    /// What a slice gives; nothing where it is left out.
+    pub(crate) fn with<T: Default>(&self, slice: Slice, decide: impl FnOnce() -> T) -> T {
+        if self.has(slice) {
+            decide()
+        } else {
+            T::default()
         }
     }
 }

@@ -275,10 +275,10 @@ fn lines_of_code(text: &str) -> usize {
 /// The most lines of code of the largest folders of `src` and of the others together, without blanks, comments and
 /// tests. Lower a number where code goes; to raise one takes a reason that the commit gives.
 const BUDGETS: [(&str, usize); 9] = [
-    ("plan", 11_536),
-    ("simulate", 9_112),
+    ("plan", 11_634),
+    ("simulate", 9_130),
     ("rules", 6_209),
-    ("reconcile", 3_990),
+    ("reconcile", 3_993),
     ("controller", 3_674),
     ("cli", 3_613),
     ("snapshot", 2_543),

@@ -15,6 +15,7 @@ use crate::plan::nodes::rows::NodeRow;
 use crate::plan::outcome::block_reason::{BlockReason, StartStage};
 use crate::plan::outcome::cause::RemovalCause;
 use crate::plan::situation::Situation;
+use crate::plan::slice::Slice;
 use crate::plan::slices::blocked::outlook::{Outlook, is_said_to_come, outlook};
 use crate::plan::slices::objects::hanging::hangs;
 use crate::snapshot::Snapshot;
@@ -92,6 +93,9 @@ impl<'a> Evidence<'a> {
         let mut evidence = Self::none(config);
         let (snapshot, own_pods, live) = (situation.snapshot, situation.own_pods, situation.live);
         let (settings, now) = (situation.settings, situation.now);
+        if !settings.has(Slice::BlockedGroups) {
+            return evidence;
+        }
         let (unschedulable_s, progress_deadline_s) =
             (settings.unschedulable_s, settings.progress_deadline_s);
         evidence.groups = config.groups.map(|group| {

@@ -124,9 +124,9 @@ kuberay: tools build ## KubeRay's own end-to-end suites in the lab, with Ray's a
 		$(if $(MODES),--modes $(MODES)) $(if $(SUITES),--suites $(SUITES)) $(if $(RUN),--run '$(RUN)')
 
 .PHONY: outcome
-outcome: tools-rust ## Ray's and Rayfit's strategy in simulations, into docs/outcome.md (SETS=bursts POD_START=60 IDLE=60 SEEDS=1 POLICY=FILE: a table)
+outcome: tools-rust ## Ray's and Rayfit's strategy in simulations, into docs/outcome.md (SETS=bursts POD_START=60 IDLE=60 SEEDS=1 POLICY=FILE: a table; ABLATION=1: without each slice in turn, into docs/planner.md)
 	$(CARGO) bench --locked --profile $(or $(PROFILE),bench) --bench outcome -- --docs $(PAGES) $(if $(SETS),--sets $(SETS)) $(if $(POD_START),--pod-start $(POD_START)) \
-		$(if $(IDLE),--idle $(IDLE)) $(if $(SEEDS),--seeds $(SEEDS)) $(if $(TRACES),--traces $(TRACES)) $(if $(POLICY),--policy $(abspath $(POLICY)))
+		$(if $(IDLE),--idle $(IDLE)) $(if $(SEEDS),--seeds $(SEEDS)) $(if $(TRACES),--traces $(TRACES)) $(if $(POLICY),--policy $(abspath $(POLICY))) $(if $(ABLATION),--ablation)
 
 .PHONY: bench-reconcile
 bench-reconcile: tools $(BUILT) ## From demand in the GCS to the accepted PATCH, into docs/benchmarks.md

@@ -1,4 +1,4 @@
-//! Simulates the sets of `tests/outcome` with both strategies: `make outcome`. All of them in all settings
+//! Simulates the sets of `tests/outcome` with both strategies and without delay: `make outcome`. All of them in all settings
 //! make docs/outcome.md; a part is printed beside the figures of the page.
 #![allow(
     clippy::unwrap_used,
@@ -20,12 +20,14 @@ use std::sync::{Mutex, OnceLock};
 use std::time::Instant;
 
 use clap::Parser;
+use outcome::ablation::{self, Ablation};
 use outcome::compare::{CPU_HOURS, Metric, WAIT, geometric_mean};
 use outcome::figures::{Figures, Results, SetFigures, mean};
-use outcome::measure::{Settings, measure};
-use outcome::page::{markdown, number};
+use outcome::measure::{Decider, Settings, figures, measure};
+use outcome::page::{gone, markdown, number, regret};
 use outcome::sets::{self, Cluster, Set};
 use outcome::{elastic, pictures};
+use rayfit::plan::Slice;
 use rayfit::policy::Policies;
 use rayfit::raypolicy::compile;
 use rayfit::simulate::trace::Trace;
@@ -38,7 +40,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 /// Rayfit's strategy beside Ray's, in simulations.
 #[derive(Debug, Parser)]
 struct Arguments {
-    /// The sets: their names, `made`, `recorded`, `growing` (whose pods grow), or `rooms` (one workload on nodes with more or less room); `none` writes the page again from its figures, and draws those of docs/elastic.md
+    /// The sets: their names, `made`, `recorded`, `growing` (whose pods grow), `rooms` (one workload on nodes with more or less room), or `short` (graphs on nodes with room for few large pods); `none` writes the page again from its figures, and draws those of docs/elastic.md
     /// [default: all]
     #[arg(long, value_delimiter = ',')]
     sets: Vec<String>,
@@ -59,11 +61,15 @@ struct Arguments {
     #[arg(long, value_name = "FILE")]
     policy: Option<PathBuf>,
 
+    /// Leaves out each slice of the strategy in turn, with an idle timeout of 60 s, for the table of planner.md
+    #[arg(long)]
+    ablation: bool,
+
     /// The folder of downloads
     #[arg(long, default_value = ".work/outcome")]
     traces: PathBuf,
 
-    /// The folder with outcome.md and elastic.md, and with the figures of the page
+    /// The folder with outcome.md, elastic.md and planner.md, and with the figures of the page
     #[arg(long, default_value = "docs")]
     docs: PathBuf,
 
@@ -101,12 +107,22 @@ impl Arguments {
         let commit = commit()?;
         let (sets, settings) = (self.chosen()?, self.settings());
         let (sets, policies) = (self.read(sets)?, self.policies()?);
+        let is_whole = self.sets.is_empty() && self.policy.is_none();
+        if self.ablation {
+            let table = ablate(&commit, &sets, &settings, &policies);
+            return if is_whole {
+                put(docs, "planner.md", ablation::PLACE, &table)
+            } else {
+                print!("{table}");
+                Ok(())
+            };
+        }
         let results = Results {
             commit,
             sets: simulate(&sets, &settings, &policies),
             seeds: settings.seeds.clone(),
         };
-        if self.sets.is_empty() && settings == Settings::of_page() && self.policy.is_none() {
+        if is_whole && settings == Settings::of_page() {
             return write(docs, &results);
         }
         print(&results, &known.unwrap_or_default());
@@ -114,7 +130,11 @@ impl Arguments {
     }
 
     fn settings(&self) -> Settings {
-        let page = Settings::of_page();
+        let page = if self.ablation {
+            Settings::of_ablation()
+        } else {
+            Settings::of_page()
+        };
         Settings {
             pod_starts: or(&self.pod_start, page.pod_starts),
             idles: or(&self.idle, page.idles),
@@ -127,22 +147,25 @@ impl Arguments {
         let page: Vec<&str> = sets.iter().map(|set| set.name).collect();
         let is_on_page = |set: &Set| page.contains(&set.name);
         if !self.sets.is_empty() {
-            sets.extend(sets::rooms());
+            sets.extend(sets::rooms().into_iter().chain(sets::short()));
         }
         let is = |set: &Set, name: &str| match name {
             "rooms" => set.name.starts_with("shapes-") && !is_on_page(set),
+            "short" => set.cluster == Cluster::Wide,
             "made" => set.recording().is_none() && is_on_page(set),
-            "recorded" => set.recording().is_some(),
-            "growing" => set.cluster == Cluster::Growing && is_on_page(set),
+            "recorded" => set.recording().is_some() && is_on_page(set),
+            "growing" => set.cluster.grows() && is_on_page(set),
             name => set.name == name,
         };
         if let Some(name) = (self.sets.iter()).find(|name| !sets.iter().any(|set| is(set, name))) {
             let names: Vec<&str> = sets.iter().map(|set| set.name).collect();
             return Err(format!(
-                "there is no set {name:?}; these are: made, recorded, growing, rooms, {}",
+                "there is no set {name:?}; these are: made, recorded, growing, rooms, short, {}",
                 names.join(", ")
             ));
         }
+        // The day with GPUs takes as long as all other sets.
+        sets.retain(|set| !self.ablation || set.cluster != Cluster::Gpu);
         sets.retain(|set| self.sets.is_empty() || self.sets.iter().any(|name| is(set, name)));
         Ok(sets)
     }
@@ -184,30 +207,77 @@ impl Arguments {
     }
 }
 
-/// Simulates the sets, as many at a time as there are cores.
+/// Simulates the sets.
 fn simulate(sets: &[(Set, Trace)], settings: &Settings, policies: &Policies) -> Vec<SetFigures> {
-    let (next, progress) = (AtomicUsize::new(0), Progress::of(sets.len()));
-    let found: Vec<OnceLock<SetFigures>> = sets.iter().map(|_| OnceLock::new()).collect();
-    let work = || {
-        loop {
-            // The last set takes longest, and so begins first.
-            let number = sets
-                .len()
-                .checked_sub(1 + next.fetch_add(1, Ordering::Relaxed));
-            let Some(number) = number else {
-                return;
-            };
-            let (set, trace) = &sets[number];
-            let mut told = |part| progress.share(number, part);
-            let figures = measure(set, trace.clone(), settings, policies, &mut told);
-            progress.done(set.name, figures.jobs, settings.simulations());
-            found[number].set(figures).unwrap();
+    let progress = Progress::of(sets.len());
+    in_parallel(sets.len(), |number| {
+        let (set, trace) = &sets[number];
+        let mut told = |part| progress.share(number, part);
+        let figures = measure(set, trace, settings, policies, &mut told);
+        progress.done(set.name, figures.jobs, settings.simulations());
+        figures
+    })
+}
+
+/// Simulates the sets with all slices, and without each of them, and returns the table.
+fn ablate(commit: &str, sets: &[(Set, Trace)], settings: &Settings, policies: &Policies) -> String {
+    let progress = Progress::of(sets.len());
+    let found = in_parallel(sets.len(), |number| {
+        let (set, trace) = &sets[number];
+        let mut count = 0;
+        let mut decided = |decider| {
+            count += settings.pod_starts.len() * settings.idles.len() * settings.seeds.len();
+            figures((set, trace), decider, settings, policies, &mut |_| {})
+        };
+        let with_all = decided(Decider::Rayfit);
+        let mut without = Vec::new();
+        // What changes nothing together changes nothing alone: most slices have nothing to do in a set.
+        let mut untold: Vec<&'static [Slice]> = Slice::ALL.chunks(5).rev().collect();
+        while let Some(slices) = untold.pop() {
+            let found = decided(Decider::Without(slices));
+            if slices.len() == 1 || found == with_all {
+                without.extend(slices.iter().map(|slice| (*slice, found.clone())));
+            } else {
+                let (first, second) = slices.split_at(slices.len() / 2);
+                untold.extend([second, first]);
+            }
+        }
+        progress.share(number, 1.0);
+        progress.done(set.name, trace.jobs.len(), count);
+        (with_all, without)
+    });
+    let of = |slice: usize| {
+        found
+            .iter()
+            .map(move |(_, without)| without[slice].1.clone())
+    };
+    let without = Slice::ALL.iter().enumerate();
+    let ablation = Ablation {
+        commit,
+        sets: sets.iter().map(|(set, _)| set.name).collect(),
+        settings,
+        without: without
+            .map(|(number, slice)| (*slice, of(number).collect()))
+            .collect(),
+        with_all: found.iter().map(|(with_all, _)| with_all.clone()).collect(),
+    };
+    ablation.table()
+}
+
+/// Does so many pieces of work, as many at a time as there are cores, and returns what each gives.
+fn in_parallel<T: Send + Sync>(count: usize, work: impl Fn(usize) -> T + Sync) -> Vec<T> {
+    let next = AtomicUsize::new(0);
+    let found: Vec<OnceLock<T>> = (0..count).map(|_| OnceLock::new()).collect();
+    let worker = || {
+        // The last piece takes longest, and so begins first.
+        while let Some(number) = count.checked_sub(1 + next.fetch_add(1, Ordering::Relaxed)) {
+            found[number].get_or_init(|| work(number));
         }
     };
     let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
     std::thread::scope(|scope| {
         for _ in 0..cores {
-            scope.spawn(work);
+            scope.spawn(worker);
         }
     });
     let found = found.into_iter().map(OnceLock::into_inner);
@@ -279,9 +349,7 @@ fn write(docs: &Path, results: &Results) -> Result<(), String> {
     files.extend(pictures::all(results));
     let (drawn, said) = elastic::all();
     files.extend(drawn);
-    let mut replace = || -> std::io::Result<()> {
-        let page = std::fs::read_to_string(docs.join("elastic.md"))?;
-        files.extend(elastic::page_with(&page, &said).map(|page| ("elastic.md".to_owned(), page)));
+    let replace = || -> std::io::Result<()> {
         for folder in ["outcome", "elastic"].map(|folder| docs.join(folder)) {
             std::fs::create_dir_all(&folder)?;
             for old in std::fs::read_dir(folder)? {
@@ -294,19 +362,43 @@ fn write(docs: &Path, results: &Results) -> Result<(), String> {
         Ok(())
     };
     replace().map_err(|error| format!("{}: {error}", docs.display()))?;
+    put(docs, "elastic.md", elastic::PLACE, &said)?;
     let docs = docs.display();
     println!("written: {docs}/outcome.md, {docs}/outcome/, and the pictures of {docs}/elastic.md");
     Ok(())
 }
 
+/// Writes a text into its place on a page.
+fn put(docs: &Path, page: &str, place: (&str, &str), text: &str) -> Result<(), String> {
+    let path = docs.join(page);
+    let error = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
+    let old = std::fs::read_to_string(&path).map_err(|found| error(&found))?;
+    let new = elastic::page_with(&old, place, text);
+    let new = new.ok_or_else(|| error(&format!("it has no {:?}", place.0)))?;
+    std::fs::write(&path, new).map_err(|found| error(&found))
+}
+
 /// A table of what there is now, and of what Rayfit has now as a multiple of what it has on the page.
 fn print(results: &Results, page: &Results) {
     println!(
-        "{:<20} {:>6} {:>5}  {:>8} {:>8} {:>6}  {:>8} {:>8} {:>6}  {:>9} {:>9}",
-        "", "POD", "", "WAIT", "WAIT", "", "CPU-H", "CPU-H", "", "WAIT", "CPU-H"
+        "{:<20} {:>6} {:>5}  {:>8} {:>8} {:>6}  {:>8} {:>8} {:>6}  {:>8} {:>8} {:>6}  {:>9} {:>9}",
+        "",
+        "POD",
+        "",
+        "WAIT",
+        "WAIT",
+        "",
+        "CPU-H",
+        "CPU-H",
+        "",
+        "WAIT",
+        "CPU-H",
+        "WAIT",
+        "WAIT",
+        "CPU-H"
     );
     println!(
-        "{:<20} {:>6} {:>5}  {:>8} {:>8} {:>6}  {:>8} {:>8} {:>6}  {:>9} {:>9}",
+        "{:<20} {:>6} {:>5}  {:>8} {:>8} {:>6}  {:>8} {:>8} {:>6}  {:>8} {:>8} {:>6}  {:>9} {:>9}",
         "SET",
         "START",
         "IDLE",
@@ -316,6 +408,9 @@ fn print(results: &Results, page: &Results) {
         "ray",
         "rayfit",
         "RATIO",
+        "limit",
+        "limit",
+        "GONE",
         "TO PAGE",
         "TO PAGE"
     );
@@ -333,13 +428,20 @@ fn print(results: &Results, page: &Results) {
                 let known = known.map(|known| since(metric, &known.rayfit, &setting.rayfit));
                 known.map_or_else(|| "-".to_owned(), |ratio| format!("{ratio:.3}"))
             };
+            let limit = |metric: Metric| {
+                let limit = setting.limit.as_ref().map(|limit| metric.mean(limit));
+                limit.map_or_else(|| "-".to_owned(), number)
+            };
             println!(
-                "{:<20} {:>6} {:>5}  {}  {}  {:>9} {:>9}",
+                "{:<20} {:>6} {:>5}  {}  {}  {:>8} {:>8} {:>6}  {:>9} {:>9}",
                 set.name,
                 setting.pod_start,
                 setting.idle,
                 cells(WAIT),
                 cells(CPU_HOURS),
+                limit(WAIT),
+                limit(CPU_HOURS),
+                gone([setting]),
                 to_page(WAIT),
                 to_page(CPU_HOURS),
             );
@@ -347,7 +449,7 @@ fn print(results: &Results, page: &Results) {
     }
     means(results, page);
     println!(
-        "\nRATIO: rayfit to ray. TO PAGE: rayfit now to rayfit in docs/outcome.md, with the same seeds."
+        "\nRATIO: rayfit to ray. GONE: of the wait that can be avoided, see docs/outcome.md; means of limit and GONE: rayfit to limit, and of all sets. TO PAGE: rayfit now to rayfit in docs/outcome.md, with the same seeds."
     );
 }
 
@@ -366,6 +468,7 @@ fn means(results: &Results, page: &Results) {
         let ratio = |metric: Metric| {
             geometric_mean(settings().map(|(_, setting)| metric.ratio(setting))).unwrap_or(1.0)
         };
+        let of_sets: Vec<_> = settings().map(|(_, setting)| setting).collect();
         let to_page = |metric: Metric| {
             let known = settings().map(|(set, setting)| {
                 let known = page.set(&set.name).filter(|_| has_seeds)?;
@@ -377,7 +480,7 @@ fn means(results: &Results, page: &Results) {
             mean.map_or_else(|| "-".to_owned(), |ratio| format!("{ratio:.3}"))
         };
         println!(
-            "{:<20} {pod_start:>6} {idle:>5}  {:>8} {:>8} {:>6.2}  {:>8} {:>8} {:>6.2}  {:>9} {:>9}",
+            "{:<20} {pod_start:>6} {idle:>5}  {:>8} {:>8} {:>6.2}  {:>8} {:>8} {:>6.2}  {:>8} {:>8} {:>6}  {:>9} {:>9}",
             "geometric mean",
             "",
             "",
@@ -385,6 +488,9 @@ fn means(results: &Results, page: &Results) {
             "",
             "",
             ratio(CPU_HOURS),
+            regret(WAIT, &of_sets),
+            regret(CPU_HOURS, &of_sets),
+            gone(of_sets),
             to_page(WAIT),
             to_page(CPU_HOURS),
         );

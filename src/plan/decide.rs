@@ -6,6 +6,7 @@ use crate::plan::outcome::plan::Plan;
 use crate::plan::outcome::report::PlanReport;
 use crate::plan::settings::PlanSettings;
 use crate::plan::situation::Situation;
+use crate::plan::slice::Slice;
 use crate::plan::slices::findings::Findings;
 use crate::plan::slices::gangs::attempts::Attempts;
 use crate::plan::strategy::Strategy;
@@ -32,11 +33,13 @@ pub fn decide(snapshot: &Snapshot, settings: &PlanSettings) -> (Plan, PlanReport
     if settings.strategy == Strategy::Ray {
         return conclude(&base::decide(&situation), None);
     }
-    let attempts = Attempts::of(snapshot, situation.now);
+    let attempts = settings.with(Slice::Gangs, || Attempts::of(snapshot, situation.now));
     let (mut decided, mut findings) = pipeline::decide(&situation, &attempts);
     // Given up pods leave their room to others, which may change anything decided after it: all of it is decided
     // once more.
-    let fewer = attempts.without_given_up(&decided, &findings.evidence);
+    let fewer = settings.with(Slice::Gangs, || {
+        attempts.without_given_up(&decided, &findings.evidence)
+    });
     if let Some(fewer) = &fewer {
         (decided, findings) = pipeline::decide(&situation, fewer);
     }

@@ -19,7 +19,7 @@
 //! - `outcome`: plan and report as data, and how people read them
 //!
 //! The files beside them: `decide` (from a snapshot to a plan), `situation` (what a decision is about), `decided` (its results) and `remember` (what it stores for the next one),
-//! `serve` (the order of demands), `list` (lists with typed positions), `strategy` and `settings` (how to decide),
+//! `serve` (the order of demands), `list` (lists with typed positions), `strategy`, `slice` and `settings` (how to decide),
 //! [`check`] (what every plan must satisfy), and [`schema`] (JSON schemas).
 //!
 //! # Invariants
@@ -48,6 +48,7 @@ pub mod schema;
 mod serve;
 mod settings;
 mod situation;
+mod slice;
 mod slices;
 pub(crate) mod strategy;
 
@@ -69,6 +70,7 @@ pub use crate::plan::outcome::resize_note::{PodNote, ResizeNote, STATUS_ANNOTATI
 pub use crate::plan::outcome::step::PlacementStep;
 pub use crate::plan::outcome::unmet::{DemandKind, Shortfall, Unmet, UnmetReason};
 pub(crate) use crate::plan::remember::is_overdue;
+pub use crate::plan::slice::Slice;
 pub use crate::plan::slices::blocked::reason::BlockReason;
 pub use crate::plan::slices::departures::reason::{Departure, DepartureReason};
 pub use crate::plan::slices::gangs::reason::NextTry;
@@ -81,4 +83,4 @@ pub use crate::plan::slices::standby::settings::{Headroom, HeadroomRequest, Sche
 pub use crate::plan::strategy::Strategy;
 pub use decide::decide;
 pub use schema::PlanLine;
-pub use settings::{PlanSettings, ScaleUp};
+pub use settings::{PlanSettings, ScaleUp, SizedFor};

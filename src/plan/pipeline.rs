@@ -1,31 +1,20 @@
 //! The decision with all slices: Ray's decision, and what is added to it, in this order, which is that of the table in
 //! `docs/planner.md`.
 //!
-//! 1. Reading. Rows, groups and resizes count as the objects have them ([`objects`], [`resizes`], [`raylets`]).
-//!    Nodes that go in any case take nothing ([`departures`], [`blocked`]), and those
-//!    that will grow count at the size that they will have ([`growth_backoff`]).
-//! 2. Before demand: what has been given up for now is not tried ([`gangs`]), memory that is nearly full comes before
-//!    demand, because work that runs would be killed for it ([`memory_in_use`]), and nodes above a maximum get their time
-//!    ([`excess`]).
-//! 3. After demand: what is to be kept ready is placed on what is left ([`standby`]).
-//! 4. After packing: what nothing needs any more goes ([`given_up`], [`small_pods`]), or becomes smaller ([`shrinking`],
-//!    [`memory_in_use`]), and last, because what goes and shrinks in any case may leave enough room, idle nodes go for
-//!    what waits ([`rooms`]). The hosts of a replica go together ([`whole_replicas`]).
-//! 5. In the plan: new pods are made as large as their demand ([`initial_sizes`]), and workers with work are marked
-//!    ([`holds`]).
+//! 1. Reading. Rows, groups and resizes count as the objects have them (`objects`, `resizes`, `raylets`).
+//!    Nodes that go in any case take nothing (`departures`, `blocked`), and those
+//!    that will grow count at the size that they will have (`growth_backoff`).
+//! 2. Before demand: what has been given up for now is not tried (`gangs`), memory that is nearly full comes before
+//!    demand, because work that runs would be killed for it (`memory_in_use`), and nodes above a maximum get their time
+//!    (`excess`).
+//! 3. After demand: what is to be kept ready is placed on what is left (`standby`).
+//! 4. After packing: what nothing needs any more goes (`given_up`, `small_pods`), or becomes smaller (`shrinking`,
+//!    `memory_in_use`), and last, because what goes and shrinks in any case may leave enough room, idle nodes go for
+//!    what waits (`rooms`). The hosts of a replica go together (`whole_replicas`).
+//! 5. In the plan: new pods are made as large as their demand (`initial_sizes`), and workers with work are marked
+//!    (`holds`).
 //!
-//! [`departures`]: crate::plan::slices::departures
-//! [`gangs`]: crate::plan::slices::gangs
-//! [`growth_backoff`]: crate::plan::slices::growth_backoff
-//! [`holds`]: crate::plan::slices::holds
-//! [`initial_sizes`]: crate::plan::slices::initial_sizes
-//! [`objects`]: crate::plan::slices::objects
-//! [`raylets`]: crate::plan::slices::raylets
-//! [`resizes`]: crate::plan::slices::resizes
-//! [`rooms`]: crate::plan::slices::rooms
-//! [`shrinking`]: crate::plan::slices::shrinking
-//! [`small_pods`]: crate::plan::slices::small_pods
-//! [`standby`]: crate::plan::slices::standby
+//! A slice is left out where the settings say so ([`Slice`]).
 
 use std::collections::BTreeMap;
 
@@ -38,6 +27,7 @@ use crate::plan::packing::servable::servable;
 use crate::plan::removal::enforce;
 use crate::plan::serve::serve;
 use crate::plan::situation::Situation;
+use crate::plan::slice::Slice;
 use crate::plan::slices::blocked::memory as blocked;
 use crate::plan::slices::findings::Findings;
 use crate::plan::slices::gangs::attempts::Attempts;
@@ -69,22 +59,28 @@ pub(crate) fn decide<'a>(
         mut problems,
     } = ReadCluster::of(situation);
     let kept_back = attempts.keep_back(&mut state, &mut demands, now);
-    problems.extend(blocked::mark(&mut state, &evidence, history, own_pods, now));
-    excess::count_draining(&mut state, &config, &leftovers, &hanging);
+    problems.extend(settings.with(Slice::BlockedGroups, || {
+        blocked::mark(&mut state, &evidence, history, own_pods, now)
+    }));
+    settings.with(Slice::Excess, || {
+        excess::count_draining(&mut state, &config, &leftovers, &hanging);
+    });
     enforce::enforce_minima(&mut state, |group| &group.template);
     enforce::enforce_group_maxima(&mut state, true);
     enforce::enforce_cluster_maximum(&mut state, true);
-    let excess = excess::excess_nodes(situation, &state, &config, &leftovers);
+    let excess = settings.with(Slice::Excess, || {
+        excess::excess_nodes(situation, &state, &config, &leftovers)
+    });
     let reliefs = memory_in_use::reserve(&mut state);
-    let remainder = serve(&mut state, &demands, PackingRules::Steady);
+    let rules = settings.with(Slice::SteadyPacking, || PackingRules::Steady);
+    let remainder = serve(&mut state, &demands, rules);
     memory_in_use::grant(&mut state, &reliefs, now);
     let (standby, only_ready) =
         ready::keep_ready(&mut state, &goals, situation, &leftovers, &demands);
     problems.extend(standby.is_none().then(ready::given_up));
-    let bursts = |state| bursts::record(history, state, now);
     let mut findings = Findings {
         at_work: bursts::at_work(history, &state),
-        bursts: settings.learn_gaps.then(|| bursts(&state)),
+        bursts: settings.with(Slice::Gaps, || Some(bursts::record(history, &state, now))),
         evidence,
         excess,
         hanging,
@@ -95,7 +91,7 @@ pub(crate) fn decide<'a>(
     };
     let waiting = servable(&state, &remainder);
     let waits = |pod: &Pod<'_>| pod.is_unschedulable() && !only_ready.contains(pod.name);
-    let demand_waits = !waiting.is_empty() || own_pods.iter().any(waits);
+    let waiting = (!waiting.is_empty() || own_pods.iter().any(waits)).then_some(&*waiting);
     let mut decided = Decided {
         situation,
         config,
@@ -105,7 +101,6 @@ pub(crate) fn decide<'a>(
         leftovers,
         problems,
     };
-    let waiting = demand_waits.then_some(&*waiting);
     release(&mut decided, &mut findings, &kept_back, waiting);
     decided.problems.extend(decided.state.cut());
     (decided, findings)
@@ -122,9 +117,8 @@ fn release(
     let (situation, idle_s) = (decided.situation, decided.config.idle_timeout_s);
     let (settings, history, now) = (situation.settings, situation.history(), situation.now);
     let (state, leftovers) = (&mut decided.state, &decided.leftovers);
-    let in_need = waiting.filter(|_| settings.make_room);
-    given_up::launches(state);
-    given_up::scattered(state, kept_back);
+    let in_need = waiting.filter(|_| settings.has(Slice::Rooms));
+    settings.with(Slice::GivenUp, || given_up::unneeded(state, kept_back));
     // Before idle nodes go: those that will grow into the room of others must not be among them.
     if let Some(waiting) = in_need {
         await_room(state, situation, leftovers, idle_s, waiting);
@@ -132,30 +126,27 @@ fn release(
     // Demand of blocked groups went to others meanwhile, so their pods and those of the others are not all needed.
     let was_blocked = state.has_blocked || !history.blocked.is_empty();
     let withdrawn_s = was_blocked.then_some(given_up::WITHDRAWN_AFTER_S);
+    let withdrawn_s = withdrawn_s.filter(|_| settings.has(Slice::GivenUp));
     let pending_s = settings.pending_idle_timeout_s.or(withdrawn_s);
     if pending_s.is_some() {
         enforce::note_unneeded(state, &history.unneeded_since, now);
     }
-    if let Some(longest) = settings.keep_small_s.filter(|_| waiting.is_none()) {
+    let keeps_small = waiting.is_none() && settings.has(Slice::SmallPods);
+    if let Some(longest) = settings.keep_small_s.filter(|_| keeps_small) {
         keep_small(state, Keep::of(longest, findings), idle_s);
     }
     enforce::enforce_idle(state, (idle_s, pending_s), now);
     enforce::forget_removed(state);
     // After the removals, because a node that goes holds nothing and has nothing to give up.
     let holders = holders(state, &decided.demands);
-    shrink(
-        state,
-        settings.shrink_after_s,
-        waiting.is_some(),
-        &holders,
-        now,
-    );
+    let shrink_after_s = settings.with(Slice::Shrinking, || settings.shrink_after_s);
+    shrink(state, shrink_after_s, waiting.is_some(), &holders, now);
     memory_in_use::give_back(state, &holders, now);
-    if waiting.is_some() {
+    if waiting.is_some() && settings.has(Slice::GivenUp) {
         given_up::vain(state);
     }
     if let Some(waiting) = in_need {
         findings.rooms = make_room(state, situation, leftovers, idle_s, waiting);
     }
-    whole_replicas::hold_back(state);
+    settings.with(Slice::WholeReplicas, || whole_replicas::hold_back(state));
 }

@@ -1,7 +1,9 @@
 //! The table of settings of a decision. The types of those that only one slice has lie beside that slice.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use crate::plan::slice::Slice;
 use crate::plan::slices::standby::settings::{Headroom, ScheduledStandby};
 use crate::plan::strategy::Strategy;
 
@@ -28,6 +30,8 @@ settings! {
     /// Seconds after which pending nodes that no demand needs are given up; `None`, which is
     /// Ray's default, keeps them.
     pending_idle_timeout_s: Option<f64> = None,
+    /// The slices that strategy rayfit decides without.
+    left_out: BTreeSet<Slice> = BTreeSet::new(),
     /// Keep GPU nodes for requests that name a GPU (`AUTOSCALER_CONSERVE_GPU_NODES`).
     conserve_gpus: bool = true,
     /// No launch takes the number of the cluster's workers above this. Workers that are there stay.
@@ -54,21 +58,22 @@ settings! {
     /// Seconds for which a resize that the kubelet has deferred is left as it is (strategy
     /// rayfit).
     deferred_s: f64 = 0.0,
-    /// Keeps small pods by the gaps between bursts of work (strategy rayfit).
-    learn_gaps: bool = true,
-    /// Lets pods grow when the memory that is really in use comes near to what they have
+    /// Makes new pods larger than their template where what they are for needs that
     /// (strategy rayfit).
-    follow_memory: bool = true,
-    /// Removes idle pods before their idle timeout where demand that waits could use their room
-    /// (strategy rayfit).
-    make_room: bool = true,
-    /// Makes new pods larger than their template where a single request needs that
-    /// (strategy rayfit).
-    initial_sizes: bool = false,
+    initial_sizes: Option<SizedFor> = None,
     /// Room to keep free for demand to come (strategy rayfit).
     headroom: Arc<Headroom> = Arc::default(),
     /// Headroom and minima that hold at certain hours (strategy rayfit).
     schedules: Arc<[ScheduledStandby]> = Arc::default(),
+}
+
+/// The demand of a new pod that decides on its size.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SizedFor {
+    /// The largest single request: others fit as well once the pod has grown.
+    Request,
+    /// All that is placed on the pod, so that nothing waits for its growth: the limit to which `make outcome` compares.
+    Demand,
 }
 
 /// The limit on how fast a cluster grows.
@@ -78,4 +83,20 @@ pub struct ScaleUp {
     pub max_pods: u64,
     /// The time, in seconds.
     pub per_s: u32,
+}
+
+impl PlanSettings {
+    /// True unless a slice is left out.
+    pub(crate) fn has(&self, slice: Slice) -> bool {
+        !self.left_out.contains(&slice)
+    }
+
+    /// What a slice gives; nothing where it is left out.
+    pub(crate) fn with<T: Default>(&self, slice: Slice, decide: impl FnOnce() -> T) -> T {
+        if self.has(slice) {
+            decide()
+        } else {
+            T::default()
+        }
+    }
 }

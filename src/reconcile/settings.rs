@@ -43,11 +43,17 @@ impl RoundSettings {
     /// the bounds of the schema, keeps its default.
     pub fn of(policy: &ReconcileSettings) -> Self {
         let (usual, written) = (Self::default(), &policy.written);
-        let strategy = written.strategy.unwrap_or_default();
         let in_place = written.in_place.clone().unwrap_or_default();
+        let left_out = [
+            (plan::Slice::Gaps, in_place.learn_gaps),
+            (plan::Slice::MemoryInUse, in_place.follow_memory),
+            (plan::Slice::Rooms, in_place.make_room),
+        ];
+        let left_out = left_out.into_iter().filter(|(_, on)| *on == Some(false));
         Self {
             plan: plan::PlanSettings {
-                strategy,
+                strategy: written.strategy.unwrap_or_default(),
+                left_out: left_out.map(|(slice, _)| slice).collect(),
                 pending_idle_timeout_s: some_seconds(written.pending_idle_timeout_seconds),
                 conserve_gpus: written.conserve_gpus.unwrap_or(usual.plan.conserve_gpus),
                 max_workers: number(written.max_workers_per_cluster)
@@ -66,11 +72,8 @@ impl RoundSettings {
                 ),
                 keep_small_s: unless_zero(in_place.keep_small_seconds, usual.plan.keep_small_s),
                 deferred_s: seconds(in_place.deferred_seconds).unwrap_or(usual.plan.deferred_s),
-                learn_gaps: in_place.learn_gaps.unwrap_or(usual.plan.learn_gaps),
-                follow_memory: in_place.follow_memory.unwrap_or(usual.plan.follow_memory)
-                    && strategy.is_rayfit(),
-                make_room: in_place.make_room.unwrap_or(usual.plan.make_room),
-                initial_sizes: in_place.initial_sizes.unwrap_or(usual.plan.initial_sizes),
+                initial_sizes: (in_place.initial_sizes == Some(true))
+                    .then_some(plan::SizedFor::Request),
                 headroom: policy.headroom.clone().unwrap_or_default(),
                 schedules: policy.schedules.clone().unwrap_or_default(),
             },
@@ -147,7 +150,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::plan::Strategy;
+    use crate::plan::{Slice, Strategy};
 
     #[test]
     fn without_policies_it_is_as_it_is_by_itself() {
@@ -177,10 +180,11 @@ mod tests {
             "drainTimeoutSeconds": 30,
             "holdBusyNodes": true,
             "inPlace": {"shrinkAfterSeconds": 90, "keepSmallSeconds": 0, "deferredSeconds": 4, "learnGaps": false,
-                "followMemory": true, "makeRoom": false, "initialSizes": true},
+                "followMemory": false, "makeRoom": false, "initialSizes": true},
         }));
         let plan = plan::PlanSettings {
             strategy: Strategy::Ray,
+            left_out: [Slice::Gaps, Slice::MemoryInUse, Slice::Rooms].into(),
             pending_idle_timeout_s: Some(90.0),
             conserve_gpus: false,
             max_workers: 50,
@@ -195,11 +199,7 @@ mod tests {
             shrink_after_s: Some(90.0),
             keep_small_s: None,
             deferred_s: 4.0,
-            learn_gaps: false,
-            // Strategy `ray` decides as Ray does.
-            follow_memory: false,
-            make_room: false,
-            initial_sizes: true,
+            initial_sizes: Some(plan::SizedFor::Request),
             headroom: std::sync::Arc::default(),
             schedules: std::sync::Arc::default(),
         };

@@ -46,6 +46,8 @@ pub struct WorldSettings {
     /// The least seconds for which the simulation goes on after the last job. Simulations that are
     /// compared with each other pay for what is kept for as long.
     pub tail_s: f64,
+    /// True if the scaler is told at once what is asked of the GCS otherwise, and looks as often as anything changes.
+    pub tells_at_once: bool,
     /// The most rounds that the scaler may make. Work that waits for years would never come to an end.
     pub most_rounds: u64,
     /// The Kubernetes nodes. Without any there is room for every pod, and no pod's growth is limited
@@ -99,6 +101,21 @@ impl WorldSettings {
         self.ray_start_s = self.ray_start_s.min(seconds);
         self.pod_start_s = seconds - self.ray_start_s;
     }
+
+    /// The same world with a scaler that sees its true state at every moment: KubeRay, kubelets and pods take the time
+    /// that they take, and nothing else does.
+    #[must_use]
+    pub fn without_delay(self) -> Self {
+        // The least that a moment can be later than another one.
+        let least = 0.001;
+        Self {
+            watch_lag_s: least,
+            gcs_pull_s: least,
+            call_s: 0.0,
+            tells_at_once: true,
+            ..self
+        }
+    }
 }
 
 impl Default for WorldSettings {
@@ -117,6 +134,7 @@ impl Default for WorldSettings {
             call_s: 0.02,
             gcs_pull_s: 1.0,
             tail_s: 0.0,
+            tells_at_once: false,
             most_rounds: 10_000_000,
             pools: Vec::new(),
         }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use rayfit::plan::{PlanSettings, Strategy};
+use rayfit::plan::{PlanSettings, Slice, Strategy};
 use rayfit::policy::Policies;
 use rayfit::reconcile::RoundSettings;
 use rayfit::simulate::run::run;
@@ -12,11 +12,12 @@ use serde_json::Value;
 use crate::architecture_support::{read, root};
 use crate::outcome_support::figures::{Results, Setting};
 use crate::outcome_support::measure::{Settings, measure};
-use crate::outcome_support::{elastic, made, page, pictures, sets};
+use crate::outcome_support::{ablation, elastic, made, page, pictures, sets};
 use crate::settings::part_of;
 
 /// What to do when anything of this fails.
 const AGAIN: &str = "run `make outcome`, and look at what has changed";
+const ABLATION: &str = "run `make outcome ABLATION=1`";
 
 fn results() -> Results {
     serde_json::from_str(&read(&root().join("docs/outcome/results.json"))).unwrap()
@@ -37,7 +38,7 @@ fn the_figures_are_what_the_code_leads_to() {
         };
         let found = measure(
             set,
-            set.trace(&root()).unwrap(),
+            &set.trace(&root()).unwrap(),
             &settings,
             &Policies::default(),
             &mut |_| {},
@@ -135,4 +136,19 @@ fn the_page_says_what_its_figures_say() {
     let there = std::fs::read_dir(docs.join("outcome")).unwrap();
     let there = there.map(|entry| format!("outcome/{}", entry.unwrap().file_name().display()));
     assert_eq!(there.collect::<BTreeSet<String>>(), files, "{AGAIN}");
+}
+
+/// The figures are of the commit that the page names: what is new there has a row once somebody has measured it.
+#[test]
+fn the_page_about_the_planner_says_what_each_slice_is_worth() {
+    let page = read(&root().join("docs/planner.md"));
+    let (_, rest) = page.split_once(ablation::PLACE.0).expect(ABLATION);
+    let (table, _) = rest.split_once(ablation::PLACE.1).expect(ABLATION);
+    let rows = table.lines().filter_map(|line| {
+        let mut cells = line.strip_prefix("| ")?.split(" | ");
+        Some((cells.next()?, cells.next()?))
+    });
+    let slices = Slice::ALL.iter().map(|slice| slice.about());
+    let rows: Vec<_> = rows.skip(1).collect();
+    assert_eq!(rows, slices.collect::<Vec<_>>(), "{ABLATION}");
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use rayfit::plan::{Headroom, PlanSettings, Strategy};
+use rayfit::plan::{Headroom, PlanSettings, SizedFor, Strategy};
 use rayfit::quantity::Quantity;
 use rayfit::ray::resource::Amounts;
 use rayfit::reconcile::RoundSettings;
@@ -350,7 +350,7 @@ fn a_pod_keeps_the_size_that_a_task_waits_for() {
 /// With new pods that are made as large as single tasks need, or without.
 fn made(large: bool) -> PlanSettings {
     PlanSettings {
-        initial_sizes: large,
+        initial_sizes: large.then_some(SizedFor::Request),
         ..PlanSettings::default()
     }
 }

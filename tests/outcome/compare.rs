@@ -67,8 +67,15 @@ impl Metric {
         self.divided(self.mean(&setting.rayfit), self.mean(&setting.ray))
     }
 
-    fn divided(&self, rayfit: f64, ray: f64) -> f64 {
-        rayfit.max(self.floor) / ray.max(self.floor)
+    /// Rayfit's mean as a multiple of that of the decider without delay, where there is one.
+    pub fn regret(&self, setting: &Setting) -> Option<f64> {
+        let limit = self.mean(setting.limit.as_ref()?);
+        Some(self.divided(self.mean(&setting.rayfit), limit))
+    }
+
+    /// A mean as a multiple of another one.
+    pub fn divided(&self, one: f64, other: f64) -> f64 {
+        one.max(self.floor) / other.max(self.floor)
     }
 
     /// Whether Rayfit has less or more. Equal is what differs by less than [`SAME`], and where one seed
@@ -115,6 +122,22 @@ impl Verdict {
             (false, true) => Self::Worse,
         }
     }
+}
+
+/// The part of the avoidable wait that is gone: Ray's wait less Rayfit's, of Ray's less that of the decider without delay,
+/// both as parts of Ray's wait, so that each setting counts as much as the others. `None` where little can be avoided.
+pub fn wait_gone<'a>(settings: impl IntoIterator<Item = &'a Setting>) -> Option<f64> {
+    let (mut gone, mut avoidable) = (0.0, 0.0);
+    for setting in settings {
+        let wait = |figures: &Figures| WAIT.mean(figures).max(WAIT.floor);
+        let Some(limit) = setting.limit.as_ref().map(wait) else {
+            continue;
+        };
+        let ray = wait(&setting.ray);
+        gone += (ray - wait(&setting.rayfit)) / ray;
+        avoidable += (ray - limit) / ray;
+    }
+    (avoidable > SAME).then(|| gone / avoidable)
 }
 
 /// The geometric mean of ratios; `None` without any.
@@ -178,6 +201,21 @@ mod tests {
         ] {
             assert_eq!(Verdict::on(&setting(ray, rayfit)), verdict, "{rayfit:?}");
         }
+    }
+
+    #[test]
+    fn what_is_gone_is_a_part_of_what_can_be_avoided() {
+        let with_limit = |rayfit: f64, limit: f64| Setting {
+            limit: Some(Figures {
+                wait: vec![limit],
+                ..Figures::default()
+            }),
+            ..setting([[8.0; 2], [2.0; 2]], [[rayfit; 2], [2.0; 2]])
+        };
+        assert_eq!(wait_gone([&with_limit(3.0, 2.0)]), Some(5.0 / 6.0));
+        assert_eq!(wait_gone([&with_limit(9.0, 10.0)]), None);
+        let both = [&with_limit(2.0, 2.0), &with_limit(8.0, 2.0)];
+        assert_eq!(wait_gone(both), Some(0.5));
     }
 
     #[test]

@@ -21,8 +21,10 @@ const WIDTH: f64 = 800.0;
 const TITLE: f64 = 26.0;
 
 /// What the pictures are between in docs/elastic.md.
-const BEGIN: &str = "<!-- pictures: make outcome SETS=none -->\n";
-const END: &str = "<!-- /pictures -->\n";
+pub const PLACE: (&str, &str) = (
+    "<!-- pictures: make outcome SETS=none -->\n",
+    "<!-- /pictures -->\n",
+);
 
 /// A workload that is drawn.
 struct Scene {
@@ -100,11 +102,11 @@ pub fn all() -> (Vec<(String, String)>, String) {
     (files, text)
 }
 
-/// The page with such a text between its two comments.
-pub fn page_with(page: &str, text: &str) -> Option<String> {
-    let (before, rest) = page.split_once(BEGIN)?;
-    let (_, after) = rest.split_once(END)?;
-    Some(format!("{before}{BEGIN}{text}{END}{after}"))
+/// The page with a text between two of its comments.
+pub fn page_with(page: &str, (begin, end): (&str, &str), text: &str) -> Option<String> {
+    let (before, rest) = page.split_once(begin)?;
+    let (_, after) = rest.split_once(end)?;
+    Some(format!("{before}{begin}{text}{end}{after}"))
 }
 
 impl Scene {

@@ -1,9 +1,12 @@
-//! What simulations led to, as docs/outcome/results.json keeps it: for each set and setting the figures of both
-//! strategies, with a number for each seed.
+//! What simulations led to, as docs/outcome/results.json keeps it: for each set and setting the figures of each
+//! decider, with a number for each seed.
 
 use rayfit::plan::Strategy;
 use rayfit::simulate::result::SimulationResult;
 use serde::{Deserialize, Serialize};
+
+/// The idle timeout with which there are figures of the decider without delay, and without each slice.
+pub const LIMIT_IDLE_S: u32 = 60;
 
 /// The figures of all sets.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -31,7 +34,7 @@ pub struct SetFigures {
     pub settings: Vec<Setting>,
 }
 
-/// What both strategies led to in one setting.
+/// What each decider led to in one setting.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Setting {
@@ -43,9 +46,12 @@ pub struct Setting {
     pub ray: Figures,
     /// Strategy `rayfit`.
     pub rayfit: Figures,
+    /// The decider without delay, with the idle timeout of [`LIMIT_IDLE_S`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<Figures>,
 }
 
-/// What one strategy led to, with a number for each seed.
+/// What one decider led to, with a number for each seed.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Figures {
@@ -80,6 +86,7 @@ impl Setting {
             idle,
             ray: Figures::default(),
             rayfit: Figures::default(),
+            limit: None,
         }
     }
 
@@ -88,14 +95,6 @@ impl Setting {
         match strategy {
             Strategy::Ray => &self.ray,
             Strategy::Rayfit => &self.rayfit,
-        }
-    }
-
-    /// The same, to change them.
-    pub fn of_mut(&mut self, strategy: Strategy) -> &mut Figures {
-        match strategy {
-            Strategy::Ray => &mut self.ray,
-            Strategy::Rayfit => &mut self.rayfit,
         }
     }
 }

@@ -1,7 +1,7 @@
 //! From a set to its figures.
 
 use rayfit::facts::Facts;
-use rayfit::plan::Strategy;
+use rayfit::plan::{SizedFor, Slice, Strategy};
 use rayfit::policy::Policies;
 use rayfit::policy::settings::ReconcileSettings;
 use rayfit::ray::RayObject;
@@ -12,7 +12,7 @@ use rayfit::simulate::study::Study;
 use rayfit::simulate::trace::Trace;
 use rayfit::simulate::vary::{Variation, VariedField};
 
-use super::figures::{SetFigures, Setting};
+use super::figures::{Figures, LIMIT_IDLE_S, SetFigures, Setting};
 use super::sets::Set;
 
 /// What is varied.
@@ -36,21 +36,66 @@ impl Settings {
         }
     }
 
+    /// Those by which each slice is left out in turn.
+    pub fn of_ablation() -> Self {
+        Self {
+            idles: vec![LIMIT_IDLE_S],
+            ..Self::of_page()
+        }
+    }
+
     /// How many simulations of a set these are.
     pub fn simulations(&self) -> usize {
-        2 * self.pod_starts.len() * self.idles.len() * self.seeds.len()
+        let limits = self.idles.iter().filter(|idle| **idle == LIMIT_IDLE_S);
+        self.pod_starts.len() * self.seeds.len() * (2 * self.idles.len() + limits.count())
     }
 }
 
-/// Simulates a set with both strategies in all settings, Rayfit's as `policies` say. `progress` hears
+/// Who decides.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Decider {
+    /// Strategy `ray`.
+    Ray,
+    /// Strategy `rayfit`.
+    Rayfit,
+    /// Strategy `rayfit` without any delay and without foresight, with pods that are made as large as all that waits for
+    /// them needs: the limit of what reacting can give.
+    Limit,
+    /// Strategy `rayfit` without these slices.
+    Without(&'static [Slice]),
+}
+
+impl Decider {
+    /// Has it decide in a study.
+    fn decides(self, study: &mut Study) {
+        let is_ray = self == Self::Ray;
+        study.strategies = vec![if is_ray {
+            Strategy::Ray
+        } else {
+            Strategy::Rayfit
+        }];
+        let plan = &mut study.reconciler.plan;
+        match self {
+            Self::Ray | Self::Rayfit => {}
+            Self::Without(slices) => plan.left_out.extend(slices),
+            Self::Limit => {
+                plan.left_out.extend([Slice::SmallPods, Slice::Gaps]);
+                plan.initial_sizes = Some(SizedFor::Demand);
+                study.world = study.world.clone().without_delay();
+            }
+        }
+    }
+}
+
+/// What a decider leads to with a set, in each setting, in their order; Rayfit decides as `policies` say. `progress` hears
 /// the share that is done, from 0 to 1.
-pub fn measure(
-    set: &Set,
-    trace: Trace,
+pub fn figures(
+    (set, trace): (&Set, &Trace),
+    decider: Decider,
     settings: &Settings,
     policies: &Policies,
     progress: &mut dyn FnMut(f64),
-) -> SetFigures {
+) -> Vec<Figures> {
     let pools = set.nodes.map(|text| {
         let document = rayfit::yaml::read(text).remove(0).unwrap();
         pools::read(&document.value).unwrap()
@@ -67,42 +112,69 @@ pub fn measure(
         price: None,
         reconciler: RoundSettings::of(&scaled),
         cluster,
-        trace,
+        trace: trace.clone(),
         world: WorldSettings {
             pools: pools.unwrap_or_default(),
             ..WorldSettings::default()
         },
-        strategies: vec![Strategy::Ray, Strategy::Rayfit],
+        strategies: Vec::new(),
         variations: vec![
             vary(VariedField::PodStartSeconds, &settings.pod_starts),
             vary(VariedField::IdleTimeoutSeconds, &settings.idles),
         ],
     };
-    let mut found: Vec<Setting> = Vec::new();
-    for pod_start in &settings.pod_starts {
-        let settings = settings.idles.iter();
-        found.extend(settings.map(|idle| Setting::new(*pod_start, *idle)));
-    }
+    decider.decides(&mut study);
+    let mut found = vec![Figures::default(); settings.pod_starts.len() * settings.idles.len()];
     for (number, seed) in settings.seeds.iter().enumerate() {
         study.world.seed = *seed;
         #[allow(clippy::cast_precision_loss, reason = "a share")]
         let mut part = |part: f64| progress((number as f64 + part) / settings.seeds.len() as f64);
-        let rows = study.run(&mut part).unwrap();
-        // They come in the order of what is varied, with both strategies of each.
-        for (setting, pair) in found.iter_mut().zip(rows.chunks_exact(2)) {
-            for row in pair {
-                setting.of_mut(row.strategy).add(&row.result);
-            }
+        // They come in the order of what is varied.
+        for (figures, row) in found.iter_mut().zip(study.run(&mut part).unwrap()) {
+            figures.add(&row.result);
         }
     }
-    for setting in &mut found {
-        setting.ray = std::mem::take(&mut setting.ray).kept();
-        setting.rayfit = std::mem::take(&mut setting.rayfit).kept();
+    found.into_iter().map(Figures::kept).collect()
+}
+
+/// Simulates a set with each decider: without delay with one idle timeout only.
+pub fn measure(
+    set: &Set,
+    trace: &Trace,
+    settings: &Settings,
+    policies: &Policies,
+    progress: &mut dyn FnMut(f64),
+) -> SetFigures {
+    let mut at_limit = settings.clone();
+    at_limit.idles.retain(|idle| *idle == LIMIT_IDLE_S);
+    let mut done = 0.0;
+    let deciders = [
+        (Decider::Ray, settings),
+        (Decider::Rayfit, settings),
+        (Decider::Limit, &at_limit),
+    ];
+    let [ray, rayfit, mut limit] = deciders.map(|(decider, settings)| {
+        let mut part = |part: f64| progress((done + part) / 3.0);
+        let found = figures((set, trace), decider, settings, policies, &mut part);
+        done += 1.0;
+        found.into_iter()
+    });
+    let starts = settings.pod_starts.iter();
+    let mut found: Vec<Setting> = starts
+        .flat_map(|start| {
+            let idles = settings.idles.iter();
+            idles.map(move |idle| Setting::new(*start, *idle))
+        })
+        .collect();
+    for (setting, (ray, rayfit)) in found.iter_mut().zip(ray.zip(rayfit)) {
+        (setting.ray, setting.rayfit) = (ray, rayfit);
+        let has_limit = setting.idle == LIMIT_IDLE_S;
+        setting.limit = has_limit.then(|| limit.next()).flatten();
     }
-    let work = study.trace.work("CPU") / 3600.0;
+    let work = trace.work("CPU") / 3600.0;
     SetFigures {
         name: set.name.to_owned(),
-        jobs: study.trace.jobs.len(),
+        jobs: trace.jobs.len(),
         work: (work * 1000.0).round() / 1000.0,
         settings: found,
     }

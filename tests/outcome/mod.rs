@@ -1,5 +1,5 @@
-//! What Rayfit's strategy brings beside Ray's: sets of workloads, each simulated with both, and the page
-//! that tells what came of it, docs/outcome.md.
+//! What Rayfit's strategy brings beside Ray's: sets of workloads, each simulated with both, and with a decider without
+//! delay, and the page that tells what came of it, docs/outcome.md.
 //!
 //! `benches/outcome.rs` runs it (`make outcome`); `tests/core/outcome.rs` runs a part of it and compares.
 //!
@@ -7,6 +7,7 @@
 //! - [`sets`]: which workload on which RayCluster
 //! - [`figures`]: what simulations led to, as docs/outcome/results.json keeps it
 //! - [`measure`]: from a set to its figures
+//! - [`ablation`]: what each slice of the strategy is worth, for docs/planner.md
 //! - [`compare`]: the two strategies beside each other: ratios, and who is better
 //! - [`page`], [`pictures`]: how that is told
 //! - [`elastic`]: some of it over time, for docs/elastic.md
@@ -22,6 +23,7 @@
     reason = "two programs include it and use a part of it"
 )]
 
+pub mod ablation;
 pub mod compare;
 pub mod elastic;
 pub mod figures;

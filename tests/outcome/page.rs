@@ -5,8 +5,9 @@ use std::fmt::Write as _;
 
 use super::compare::{
     ALL, CPU_HOURS, GPU_HOURS, HARMED, Metric, P99, SAME, Verdict, WAIT, beaten, geometric_mean,
+    wait_gone,
 };
-use super::figures::{Results, SetFigures, Setting};
+use super::figures::{LIMIT_IDLE_S, Results, SetFigures, Setting};
 use super::pictures;
 use super::recorded::Recording;
 use super::sets::{self, Set};
@@ -137,13 +138,66 @@ fn summary(out: &mut String, sets: &Pairs<'_>) {
          compared with those of the other one, for each set and pod start:\n\n\
          | pods start in | points of each | Ray's beaten by Rayfit | Rayfit's beaten by Ray |\n|---:|---:|---:|---:|\n",
     );
-    for start in starts {
+    for start in &starts {
+        let start = *start;
         let points = settings(sets).filter(|one| one.pod_start == start).count();
         let beaten = sets.iter().map(|(_, figures)| beaten(figures, start));
         let (ray, rayfit) = beaten.fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
         let _ = writeln!(out, "| {start} s | {points} | {ray} | {rayfit} |");
     }
+    limit(out, sets, &starts);
+}
+
+/// How far Rayfit is from the decider without delay: of each set, and of all of them.
+fn limit(out: &mut String, sets: &Pairs<'_>, starts: &[u32]) {
+    if settings(sets).all(|one| one.limit.is_none()) {
+        out.push('\n');
+        return;
+    }
+    let _ = writeln!(
+        out,
+        "\nHow far Rayfit is from the limit of what reacting can give, with an idle timeout of {LIMIT_IDLE_S} s: a decider like it \
+         that sees the true state at every moment, and makes pods as large as all that waits for them needs. It has no foresight: \
+         nothing is kept for longer than the idle timeout. KubeRay, kubelets and pods still take their time. Rayfit's figures as \
+         multiples of its figures (of several sets, geometric means), and the part of the avoidable wait that is gone: Ray's wait \
+         less Rayfit's, of Ray's less that of the limit. Keeping small pods is foresight, by which more than all of it can go.\n"
+    );
+    out.push_str("| pods start in |");
+    for start in starts {
+        let _ = write!(out, " {start} s: mean wait | CPU-hours | gone |");
+    }
+    let _ = writeln!(out, "\n|---|{}", "---:|".repeat(3 * starts.len()));
+    let mut row = |name: &str, is_in: &dyn Fn(&Set) -> bool| {
+        let _ = write!(out, "| {name} |");
+        for start in starts {
+            let of_sets = sets.iter().filter(|(set, _)| is_in(set));
+            let of_sets = of_sets.flat_map(|(_, figures)| &figures.settings);
+            let found: Vec<&Setting> = of_sets.filter(|one| one.pod_start == *start).collect();
+            let (wait, cpus) = (regret(WAIT, &found), regret(CPU_HOURS, &found));
+            let _ = write!(out, " {wait} | {cpus} | {} |", gone(found));
+        }
+        out.push('\n');
+    };
+    row("**all**", &|_| true);
+    row("**where pods grow**", &|set| set.cluster.grows());
+    row("**where they do not**", &|set| !set.cluster.grows());
+    for (set, _) in sets {
+        row(set.name, &|one| one.name == set.name);
+    }
     out.push('\n');
+}
+
+/// Rayfit's figures as a multiple of those of the decider without delay, as a geometric mean.
+pub fn regret(metric: Metric, settings: &[&Setting]) -> String {
+    let ratios = settings.iter().filter_map(|one| metric.regret(one));
+    let mean = geometric_mean(ratios).map(|ratio| format!("{ratio:.2}"));
+    mean.unwrap_or_else(|| "-".to_owned())
+}
+
+/// The part of the avoidable wait that is gone, in percent.
+pub fn gone<'a>(settings: impl IntoIterator<Item = &'a Setting>) -> String {
+    let part = wait_gone(settings).map(|part| format!("{:.0} %", part * 100.0));
+    part.unwrap_or_else(|| "-".to_owned())
 }
 
 fn mean_ratio<'a>(metric: Metric, settings: impl Iterator<Item = &'a Setting>) -> f64 {
@@ -364,6 +418,7 @@ fn sources(out: &mut String, sets: &Pairs<'_>) {
          make outcome SETS=bursts,gangs                  # only these; prints a table beside the page's figures, writes nothing\n    \
          make outcome SETS=made POD_START=60 IDLE=60 SEEDS=1\n    \
          make outcome SETS=growing POD_START=60 IDLE=60 POLICY=policy.yaml   # with the `reconcile` settings of a RayPolicy\n    \
+         make outcome ABLATION=1                         # without each slice in turn; writes its table of planner.md\n    \
          rayfit simulate trace.jsonl --cluster tests/outcome/growing.yaml    # the same RayCluster with your trace\n\n\
          `SETS` has names of sets, `made`, `recorded` or `growing` (whose pods grow). A recording that is not there is told with the command that downloads it \
          into `.work/outcome`, or into the folder that `TRACES` names.\n",

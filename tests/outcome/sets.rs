@@ -39,6 +39,8 @@ pub enum Cluster {
     Fixed,
     /// Workers that grow in place.
     Growing,
+    /// Larger workers that grow in place.
+    Wide,
     /// Workers with GPUs.
     Gpu,
 }
@@ -49,8 +51,14 @@ impl Cluster {
         match self {
             Self::Fixed => "fixed",
             Self::Growing => "growing",
+            Self::Wide => "wide",
             Self::Gpu => "gpu",
         }
+    }
+
+    /// Whether its pods grow.
+    pub fn grows(self) -> bool {
+        matches!(self, Self::Growing | Self::Wide)
     }
 
     /// Its manifest.
@@ -58,6 +66,7 @@ impl Cluster {
         let text = match self {
             Self::Fixed => include_str!("fixed.yaml"),
             Self::Growing => include_str!("growing.yaml"),
+            Self::Wide => include_str!("wide.yaml"),
             Self::Gpu => include_str!("gpu.yaml"),
         };
         rayfit::yaml::read(text).remove(0).unwrap().value
@@ -181,6 +190,21 @@ pub fn rooms() -> Vec<Set> {
     [set("shapes-any", None)].into_iter().chain(rooms).collect()
 }
 
+/// Short graphs on Kubernetes nodes with room for few large pods. They are not on the page.
+pub fn short() -> Vec<Set> {
+    let set = |(name, what, recording)| Set {
+        name,
+        what,
+        source: Source::Recorded(recording),
+        cluster: Cluster::Wide,
+        nodes: Some(READY),
+    };
+    SHORT.map(set).into()
+}
+
+/// Kubernetes nodes that are there from the beginning, with room for two of the largest pods each.
+const READY: &str = "[{name: cpu, cpu: 32, memory: 128Gi, max: 20, min: 20}]";
+
 /// Nodes as a node autoscaler chooses them: the smallest that a pod fits on.
 const FITTED: &str = "
 - {name: a-small, cpu: 2.5, memory: 10Gi, max: 30, startSeconds: 60, idleSeconds: 300}
@@ -265,6 +289,37 @@ const WORKFLOWS: [(&str, &str, &str, Recording); 5] = [
             "nextflow/",
             "atacseq-dirt02-001.json",
             "99af5f58b707cd7d2323eb10201a02260511e056f8f7244cdbc95312f6c3daf7"
+        ),
+    ),
+];
+
+/// Short graphs of WfCommons: the name of the set of each, what it is, and its file.
+const SHORT: [(&str, &str, Recording); 3] = [
+    (
+        "bwa-wide",
+        "a graph of WfCommons: BWA, of Makeflow, one thousand tasks of 4 s",
+        workflow!(
+            "makeflow/bwa/",
+            "bwa-chameleon-medium-001.json",
+            "b7808cf517ba6d3f5bed6b72ad92521595e254f1f46b7a4de0e92577eb881bbc"
+        ),
+    ),
+    (
+        "blast-wide",
+        "a graph of WfCommons: BLAST, of Makeflow, three hundred tasks of 2 minutes",
+        workflow!(
+            "makeflow/blast/",
+            "blast-chameleon-medium-001.json",
+            "49379ed0edde3a5aabbb3903a1ac73655aeb0c13464bcc32d61b5036a4d4ee09"
+        ),
+    ),
+    (
+        "genome-wide",
+        "a graph of WfCommons: 1000genome, of Pegasus, with more chromosomes",
+        workflow!(
+            "pegasus/1000genome/",
+            "1000genome-chameleon-18ch-250k-001.json",
+            "3ea2779c5c20b99150ec0634c81b5287ad11e1491f5347e8b074ff79019db8ad"
         ),
     ),
 ];

@@ -13,10 +13,11 @@ use crate::plan::packing::candidates::{Candidates, Member};
 use crate::plan::packing::state::{DecisionState, with_parts};
 
 /// The rules of a packing, in which strategies differ.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum PackingRules {
     /// Ray's order of the steps. Pods grow as far as they may, nodes on their way out take their places until they are
     /// gone, equally good groups take turns, and a missing head is launched.
+    #[default]
     AsRay,
     /// The improved order. Pods grow as far as that is of use, nodes on their way out take no place, and of equally
     /// good groups the first one is taken. Only KubeRay makes the head.

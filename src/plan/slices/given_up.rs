@@ -18,9 +18,15 @@ pub(crate) const WITHDRAWN_AFTER_S: f64 = 60.0;
 /// burst a node is idle for a moment only.
 const IDLE_MS: i64 = 5_000;
 
+/// Gives up launches that no demand needs, and what the placement groups of these bundles leave behind.
+pub(crate) fn unneeded(state: &mut DecisionState, bundles: &HashSet<ShapeId>) {
+    launches(state);
+    scattered(state, bundles);
+}
+
 /// Gives up launches of blocked groups that have no pod and that no demand needs, because it went to another group:
 /// they cost nothing.
-pub(crate) fn launches(state: &mut DecisionState) {
+fn launches(state: &mut DecisionState) {
     let mut removal = PartialRemoval::begin(state);
     for number in state.order.clone() {
         let (node, tables) = (&state.nodes[number], &state.tables);
@@ -42,7 +48,7 @@ pub(crate) fn launches(state: &mut DecisionState) {
 /// Gives up what placement groups leave behind that did not get all of their pods: nodes that are pending or idle, and
 /// that could hold one of these bundles of placement groups that have been given up. Others need their room to become
 /// whole. All other nodes keep their idle time: they are none of what these left behind.
-pub(crate) fn scattered(state: &mut DecisionState, bundles: &HashSet<ShapeId>) {
+fn scattered(state: &mut DecisionState, bundles: &HashSet<ShapeId>) {
     if bundles.is_empty() {
         return;
     }

@@ -7,10 +7,13 @@
 //! Several small requests do not make pods larger, because other pods serve them as well.
 
 use crate::plan::decided::Decided;
+use crate::plan::demand::names::Name;
+use crate::plan::demand::shape::ShapeId;
 use crate::plan::growth::size::{SAME, Size, milli};
 use crate::plan::list::GroupIndex;
 use crate::plan::nodes::node::PlannedNode;
 use crate::plan::outcome::plan::GroupPlan;
+use crate::plan::settings::SizedFor;
 use crate::ray::initial_sizes::InitialSizes;
 use crate::ray::resource::CpuAndMemory;
 use crate::snapshot::Snapshot;
@@ -21,9 +24,11 @@ pub(crate) fn of_group(decided: &Decided<'_>, number: GroupIndex) -> Option<CpuA
     let state = &decided.state;
     // Kueue admits new pods as their template asks.
     let is_queued = decided.situation.snapshot.ray_cluster.is_queued;
-    if !decided.situation.settings.initial_sizes || is_queued {
-        return None;
-    }
+    let sized_for = decided
+        .situation
+        .settings
+        .initial_sizes
+        .filter(|_| !is_queued)?;
     let group = state.groups.get(number)?;
     let config = &group.config;
     let (base, limits) = (config.base?, config.resize_limits?);
@@ -36,22 +41,25 @@ pub(crate) fn of_group(decided: &Decided<'_>, number: GroupIndex) -> Option<CpuA
     let is_to_come =
         |node: &&PlannedNode| node.group() == Some(number) && node.pod().is_none() && node.stays();
     let nodes = state.in_order().filter(is_to_come);
-    let needs = nodes
-        .flat_map(|node| node.placed.iter().flatten())
-        .map(|shape| {
-            let shape = state.shapes.get(*shape);
-            let amount = |name| {
-                let needed = shape.positive().find(|(needed, _)| *needed == name);
-                needed.map_or(0.0, |(_, amount)| amount)
-            };
-            #[expect(clippy::cast_possible_truncation, reason = "whole bytes, saturating")]
-            let memory = amount(state.memory).ceil() as i64;
-            Size {
-                cpu: amount(state.cpu),
-                memory,
-            }
-        });
-    let largest = needs.fold(base, Size::max);
+    #[expect(clippy::cast_possible_truncation, reason = "whole bytes, saturating")]
+    let size = |amount: &dyn Fn(Name) -> f64| Size {
+        cpu: amount(state.cpu),
+        memory: amount(state.memory).ceil() as i64,
+    };
+    let of_request = |shape: &ShapeId| {
+        let shape = state.shapes.get(*shape);
+        size(&|name| {
+            let needed = shape.positive().find(|(needed, _)| *needed == name);
+            needed.map_or(0.0, |(_, amount)| amount)
+        })
+    };
+    let largest = nodes.fold(base, |largest, node| match sized_for {
+        SizedFor::Request => {
+            let requests = node.placed.iter().flatten().map(of_request);
+            requests.fold(largest, Size::max)
+        }
+        SizedFor::Demand => largest.max(size(&|name| node.taken(name).unwrap_or(0.0))),
+    });
     let size = multiple(largest, base, limits);
     base.is_below(size).then(|| CpuAndMemory {
         cpu_milli: milli(size.cpu),

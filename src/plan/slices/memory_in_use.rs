@@ -24,6 +24,7 @@ use crate::plan::nodes::tables::SizeNotes;
 use crate::plan::outcome::plan::MemoryReason;
 use crate::plan::packing::state::DecisionState;
 use crate::plan::settings::PlanSettings;
+use crate::plan::slice::Slice;
 use crate::seconds::{Retry, is_recent};
 use crate::snapshot::cluster_object::ClusterObject;
 use crate::snapshot::history::FollowedMemory;
@@ -46,7 +47,7 @@ pub(crate) struct Relief {
 /// The groups of a cluster whose memory in use counts, by name: those whose resize limits have more
 /// memory than their template.
 pub fn followed_groups(cluster: &ClusterObject, settings: &PlanSettings) -> BTreeSet<String> {
-    let follows = settings.follow_memory && settings.strategy.is_rayfit();
+    let follows = settings.has(Slice::MemoryInUse) && settings.strategy.is_rayfit();
     let config = follows.then(|| ClusterConfig::of(cluster));
     let groups = config.iter().flat_map(|config| config.groups.iter());
     let grows = groups.filter(|group| {

@@ -14,6 +14,7 @@ use crate::plan::nodes::{problems, rows as base_rows};
 use crate::plan::outcome::problem::{Problem, ProblemEffect};
 use crate::plan::packing::state::DecisionState;
 use crate::plan::situation::Situation;
+use crate::plan::slice::Slice;
 use crate::plan::slices::blocked::evidence::Evidence;
 use crate::plan::slices::departures::departures;
 use crate::plan::slices::departures::reason::Departure;
@@ -43,16 +44,30 @@ impl<'a> ReadCluster<'a> {
     pub(crate) fn of(situation: &'a Situation<'a>) -> Self {
         let (own_pods, live) = (situation.own_pods, situation.live);
         let (settings, now) = (situation.settings, situation.now);
-        let mut config = started::read(&situation.snapshot.ray_cluster);
+        let cluster = &situation.snapshot.ray_cluster;
+        let mut config = if settings.has(Slice::SizesAsStarted) {
+            started::read(cluster)
+        } else {
+            ClusterConfig::of(cluster)
+        };
         let mut problems = std::mem::take(&mut config.problems);
         problems.extend(problems::all(situation.snapshot, own_pods));
-        problems.extend(raylets::believe(&mut config, own_pods, live));
-        let hanging = HangingPods::of(own_pods, &config, now);
+        problems.extend(settings.with(Slice::Raylets, || {
+            raylets::believe(&mut config, own_pods, live)
+        }));
+        let hanging = settings.with(Slice::HangingPods, || {
+            HangingPods::of(own_pods, &config, now)
+        });
         problems.extend(hanging.problems());
         let times = (settings.drain_timeout_s, now);
-        let departures = departures(situation.snapshot, own_pods, &config, times);
-        let mut goals = StandbyGoals::at(&settings.headroom, &settings.schedules, now);
-        goals.replace(departures.values(), live);
+        let departures = settings.with(Slice::Departures, || {
+            departures(situation.snapshot, own_pods, &config, times)
+        });
+        let goals = settings.with(Slice::Standby, || {
+            let mut goals = StandbyGoals::at(&settings.headroom, &settings.schedules, now);
+            goals.replace(departures.values(), live);
+            goals
+        });
         let (mut rows, leftovers) = observe(situation, &departures, &config, &hanging);
         let evidence = Evidence::of(situation, &rows, &config);
         rows::take_out_unknown(&mut rows, &config);
@@ -104,13 +119,15 @@ fn read<'a>(
     evidence: &Evidence<'_>,
     problems: &mut Vec<Problem>,
 ) -> (DecisionState, List<DemandIndex, Demand<'a>>) {
-    let now = situation.now;
+    let (settings, now) = (situation.settings, situation.now);
     let (mut state, demands) = assemble::state(situation, config, rows, further);
     state.unread_nodes = config.unread_nodes;
     problems.extend(assemble::faults(&state, &ProblemEffect::CountedUpToTotal));
     faults::correct_amounts(&mut state);
     let mut kube_nodes = HashMap::default();
-    if let Some(nodes) = &situation.snapshot.nodes {
+    if let Some(nodes) = &situation.snapshot.nodes
+        && settings.has(Slice::NodeHeadroom)
+    {
         let loads = &situation.snapshot.loads;
         (state.headrooms, kube_nodes) = NodeHeadroom::all(nodes, situation.own_pods, loads);
     }
@@ -118,16 +135,14 @@ fn read<'a>(
     let read = resizes::reader(situation, &kube_nodes, &mut notes);
     problems.extend(assemble::read_resizes(&mut state, rows, read));
     state.tables.sizes = notes;
-    raylets::mend(&mut state);
+    settings.with(Slice::Raylets, || raylets::mend(&mut state));
     faults::note_waits(&mut state, rows, now);
-    backoff::mark(
-        &mut state,
-        situation.history(),
-        &evidence.has_too_large,
-        now,
-    );
-    sizes::hold_back(&mut state);
+    settings.with(Slice::GrowthBackoff, || {
+        let too_large = &evidence.has_too_large;
+        backoff::mark(&mut state, situation.history(), too_large, now);
+    });
+    settings.with(Slice::SizesToCome, || sizes::hold_back(&mut state));
     assemble::count_at_limits(&mut state);
-    sizes::count_nodes(&mut state);
+    settings.with(Slice::SizesToCome, || sizes::count_nodes(&mut state));
     (state, demands)
 }

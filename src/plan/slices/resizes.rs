@@ -9,7 +9,9 @@ use std::collections::BTreeMap;
 use crate::hash::HashMap;
 use crate::plan::decided::Decided;
 use crate::plan::growth::in_use::{InUse, logical_use};
-use crate::plan::growth::pod_size::{has_failed, note_failure, read_progress, sizes, take_back};
+use crate::plan::growth::pod_size::{
+    self, has_failed, note_failure, read_progress, sizes, take_back,
+};
 use crate::plan::growth::resize::{Resize, ResizeProgress};
 use crate::plan::growth::size::{ContainerAmounts, Size};
 use crate::plan::growth::suggestion;
@@ -19,6 +21,7 @@ use crate::plan::nodes::rows::NodeRow;
 use crate::plan::nodes::tables::SizeNotes;
 use crate::plan::outcome::problem::ProblemReason;
 use crate::plan::situation::Situation;
+use crate::plan::slice::Slice;
 use crate::seconds::{Retry, second_of};
 use crate::snapshot::group_spec::GroupSpec;
 use crate::snapshot::history::{History, ResizeMemory, ShrinkFailures};
@@ -44,7 +47,7 @@ pub(crate) fn reader<'s>(
     let (settings, now) = (situation.settings, situation.now);
     move |number, row, pod, group, (limits, base)| {
         let in_use = row.ray.and_then(|ray| ray.memory_in_use);
-        let in_use = in_use.filter(|_| settings.follow_memory);
+        let in_use = in_use.filter(|_| settings.has(Slice::MemoryInUse));
         let memory = situation.history().resizes.get(pod.name);
         let around = Around {
             now,
@@ -55,7 +58,11 @@ pub(crate) fn reader<'s>(
             in_use: in_use.and_then(|report| InUse::of(report, now)),
         };
         let mut shrink_failures = around.memory.shrink_failures;
-        let mut resize = resize(pod, limits, base, around, &mut shrink_failures)?;
+        let mut resize = if settings.has(Slice::Resizes) {
+            resize(pod, limits, base, around, &mut shrink_failures)?
+        } else {
+            pod_size::resize(pod, (limits, base), (around.timeout_s, now))?
+        };
         let pod_notes = SizeNotes {
             shrink_failures,
             spare: around.memory.spare,

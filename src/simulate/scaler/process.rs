@@ -81,7 +81,11 @@ impl Scaler {
     pub fn wake(&mut self, world: &mut World) {
         // A round under way ends with a look of its own, which sees the change too.
         if self.round.is_none() && self.settings.plan.strategy.is_rayfit() {
-            let together = cadence::TOGETHER_MS as f64 / 1000.0;
+            let together = if world.settings.tells_at_once {
+                0.0
+            } else {
+                cadence::TOGETHER_MS as f64 / 1000.0
+            };
             let rested = world.now.since(self.last_look);
             self.look_after((together - rested).max(0.0), world);
         }

@@ -10,11 +10,12 @@ use crate::snapshot::kube_node::{KubeNodeSpec, KubeNodeStatus, NodeMetadata};
 use crate::snapshot::taint::Taint;
 
 impl World {
-    /// Checks whether an event makes a controller look at once: watches show something new, or a node's
-    /// memory is nearly full.
+    /// Checks whether an event makes a controller look at once: watches show something new, a node's
+    /// memory is nearly full, or the GCS tells what has changed.
     pub fn wakes(&self, event: WorldEvent) -> bool {
         match event {
             WorldEvent::Watched => true,
+            WorldEvent::Pull => self.settings.tells_at_once,
             WorldEvent::MemoryReport => self.ray.is_nearly_full,
             _ => false,
         }

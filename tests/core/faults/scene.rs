@@ -170,10 +170,17 @@ impl Scene {
             let unless_zero = |seconds: u32| (seconds > 0).then(|| f64::from(seconds));
             settings.plan.shrink_after_s = unless_zero(in_place.shrink_after_seconds);
             settings.plan.keep_small_s = unless_zero(in_place.keep_small_seconds);
-            settings.plan.learn_gaps = in_place.learn_gaps;
-            settings.plan.follow_memory = in_place.follow_memory;
+            let slices = [
+                (plan::Slice::Gaps, in_place.learn_gaps),
+                (plan::Slice::MemoryInUse, in_place.follow_memory),
+            ];
+            let left_out = slices.into_iter().filter(|(_, is_on)| !is_on);
+            settings.plan.left_out = left_out.map(|(slice, _)| slice).collect();
         }
-        settings.plan.initial_sizes = self.settings.initial_sizes;
+        settings.plan.initial_sizes = self
+            .settings
+            .initial_sizes
+            .then_some(plan::SizedFor::Request);
         if let Some(seconds) = self.settings.progress_deadline_seconds {
             settings.plan.progress_deadline_s = f64::from(seconds);
         }

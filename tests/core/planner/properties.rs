@@ -17,7 +17,7 @@ use jiff::SignedDuration;
 use rayfit::plan::check::{Violation, check};
 use rayfit::plan::{
     DemandKind, GroupPlan, GroupReport, Headroom, HeadroomRequest, Plan, PlanSettings,
-    RemovalCause, ScheduledStandby, Strategy, decide,
+    RemovalCause, ScheduledStandby, SizedFor, Strategy, decide,
 };
 use rayfit::quantity::Quantity;
 use rayfit::schedule::{self, CronExpression, Hours, HoursEnd};
@@ -563,7 +563,7 @@ fn a_plan_that_was_sent_settles() {
 #[test]
 fn how_large_new_pods_are_made_changes_nothing_else() {
     let large = PlanSettings {
-        initial_sizes: true,
+        initial_sizes: Some(SizedFor::Request),
         ..settings(Strategy::Rayfit)
     };
     let count = RefCell::new(0);

@@ -15,7 +15,7 @@ use std::path::Path;
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
 use rayfit::facts::Facts;
 use rayfit::plan::check::check;
-use rayfit::plan::{Plan, PlanSettings, Strategy, decide};
+use rayfit::plan::{Plan, PlanSettings, Slice, Strategy, decide};
 use rayfit::policy::Policies;
 use rayfit::policy::settings::ReconcileSettings;
 use rayfit::quantity::Quantity;
@@ -401,6 +401,33 @@ fn every_story_leads_to_the_recorded_plans() {
             insta::assert_snapshot!(path.file_stem().unwrap().to_str().unwrap(), text);
         });
     });
+}
+
+/// What a slice prevents is shown by the stories that end otherwise without it.
+#[test]
+fn each_slice_is_what_makes_a_story_end_well() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/plan");
+    let mut stories = Vec::new();
+    insta::glob!(&folder, "*.yaml", |path| {
+        let story: Value = serde_saphyr::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+        let snapshot: Snapshot = serde_json::from_value(snapshot(&story)).unwrap();
+        stories.push((snapshot, settings(&story, Strategy::Rayfit)));
+    });
+    let ends = |less: &[Slice]| {
+        let end = |(snapshot, settings): &(Snapshot, PlanSettings)| {
+            let mut settings = settings.clone();
+            settings.left_out.extend(less);
+            decide(snapshot, &settings).0.to_string()
+        };
+        stories.iter().map(end).collect::<Vec<String>>()
+    };
+    let usual = ends(&[]);
+    for slice in Slice::ALL {
+        assert!(
+            ends(&[*slice]) != usual,
+            "{slice:?}: write a story that it makes end well"
+        );
+    }
 }
 
 /// The plan of a story.

@@ -14,6 +14,7 @@ use crate::plan::nodes::node::Stage;
 use crate::plan::nodes::rows::NodeRow;
 use crate::plan::outcome::cause::RemovalCause;
 use crate::plan::situation::Situation;
+use crate::plan::slice::Slice;
 use crate::plan::slices::blocked::outlook::{Outlook, is_said_to_come, outlook};
 use crate::plan::slices::blocked::reason::{BlockReason, PodTrouble, StartStage};
 use crate::plan::slices::objects::hanging::hangs;
@@ -90,7 +91,10 @@ impl<'a> Evidence<'a> {
     ) -> Self {
         let mut evidence = Self::none(config);
         let (snapshot, own_pods) = (situation.snapshot, situation.own_pods);
-        let now = situation.now;
+        let (settings, now) = (situation.settings, situation.now);
+        if !settings.has(Slice::BlockedGroups) {
+            return evidence;
+        }
         evidence.groups = config.groups.map(|group| {
             let gate = group.scale_gates.first().filter(|_| !group.is_head())?;
             Some(BlockReason::ScaleGate(gate.clone()))

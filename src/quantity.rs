@@ -94,16 +94,17 @@ impl Quantity {
             return Err(QuantityError::Syntax);
         }
         let fraction = fraction.trim_end_matches('0');
-        let digits = format!("{whole}{fraction}");
-        let digits = digits.trim_start_matches('0');
-        if digits.is_empty() {
+        let digits = whole.bytes().chain(fraction.bytes());
+        let mut digits = digits.skip_while(|digit| *digit == b'0');
+        // A number of so few digits fits into an i128.
+        let first = digits.by_ref().take(36);
+        let mantissa = first.fold(0, |sum, digit| sum * 10 + i128::from(digit - b'0'));
+        if mantissa == 0 {
             return Ok(Self::ZERO);
         }
-        // A number of so few digits fits into an i128.
-        if digits.len() > 36 {
+        if digits.next().is_some() {
             return Err(QuantityError::TooLarge);
         }
-        let mantissa: i128 = digits.parse().map_err(|_| QuantityError::Syntax)?;
         let scaled = mantissa.checked_mul(1024_i128.pow(kibi));
         let places = i32::try_from(fraction.len()).map_err(|_| QuantityError::TooLarge)?;
         let power = exponent.saturating_add(9).saturating_sub(places);

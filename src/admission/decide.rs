@@ -1,10 +1,9 @@
 //! Decisions about reviews, by the functions of the core.
 
 use k8s_openapi::jiff::Timestamp;
-use serde_json::value::RawValue;
 
 use super::new_pods::OwnerUnread;
-use super::review::{Review, ReviewError, fields};
+use super::review::{Review, ReviewError};
 use super::skip::skip_update;
 use super::tree::{self, Detail, TreeBudget};
 use super::{Webhook, resize};
@@ -66,9 +65,7 @@ pub fn decide(
     if let Some(outcome) = old.and_then(|old| skip_update(webhook, object, old)) {
         return Ok(ReviewDecision::Skipped(outcome));
     }
-    let read = |raw: &RawValue, field| {
-        tree::read(raw, field, Detail::Judged, budget).and_then(|tree| fields(tree, field))
-    };
+    let read = |raw, field| tree::read_fields(raw, field, Detail::Judged, budget);
     let trees = read(object, "object").and_then(|object| {
         let old = old.map(|old| read(old, "oldObject")).transpose()?;
         Ok((object, old))

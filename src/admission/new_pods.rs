@@ -16,7 +16,7 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use tokio::time::{Instant, timeout_at};
 
-use super::review::{Review, ReviewError, fields};
+use super::review::{Review, ReviewError};
 use super::tree::{self, Detail, TreeBudget};
 use crate::dns_name::Key;
 use crate::fair_semaphore::FairSemaphore;
@@ -57,10 +57,7 @@ pub fn new_pod(
     budget: &TreeBudget,
 ) -> Result<Result<(NewPod, Key), LeftAsMade>, ReviewError> {
     let (object, _) = review.objects()?;
-    let pod = fields(
-        tree::read(object, "object", Detail::Whole, budget)?,
-        "object",
-    )?;
+    let pod = tree::read_fields(object, "object", Detail::Whole, budget)?;
     Ok(NewPod::read(&pod).and_then(|pod| {
         // The namespace is the request's: a pod is in that one whatever it says itself. Anybody can write an owner
         // reference into a pod, with a name that no object can have.

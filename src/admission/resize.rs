@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use k8s_openapi::jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::review::{Review, ReviewError, fields};
+use super::review::{Review, ReviewError};
 use super::tree::{self, Detail, TreeBudget};
 use crate::judge::{Verdict, fold};
 use crate::policy::{EffectivePolicy, Mode};
@@ -20,9 +20,7 @@ pub(super) fn judge(
     budget: &TreeBudget,
 ) -> Result<Verdict, ReviewError> {
     let (pod, old) = review.objects()?;
-    let read = |raw, field| {
-        tree::read(raw, field, Detail::Whole, budget).and_then(|tree| fields(tree, field))
-    };
+    let read = |raw, field| tree::read_fields(raw, field, Detail::Whole, budget);
     let pod = read(pod, "object")?;
     let Some(old) = old.map(|old| read(old, "oldObject")).transpose()? else {
         return Ok(Verdict::default());

@@ -4,11 +4,8 @@
 use std::borrow::Cow;
 
 use serde::Deserialize;
-use serde_json::Value;
 use serde_json::error::Category;
 use serde_json::value::RawValue;
-
-use crate::ray::Fields;
 
 /// One of the two webhooks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -204,14 +201,6 @@ pub(super) fn json_fault(error: &serde_json::Error) -> String {
         Category::Syntax | Category::Io => "its syntax is wrong, or it nests too deeply",
     };
     format!("{fault} at line {} column {}", error.line(), error.column())
-}
-
-/// The fields of an object.
-pub(super) fn fields(tree: Value, field: &'static str) -> Result<Fields, ReviewError> {
-    match tree {
-        Value::Object(fields) => Ok(fields),
-        _ => Err(ReviewError::NotAnObject(field)),
-    }
 }
 
 impl<'a> Review<'a> {

@@ -15,6 +15,7 @@ use serde_json::{Map, Value};
 use super::AdmissionLimits;
 use super::review::{ReviewError, json_fault};
 use crate::hash;
+use crate::ray::Fields;
 
 /// The memory that trees may use. A text of seven megabytes can be constructed so that its tree
 /// takes hundreds: `[[]],` is five bytes of text, but two lists.
@@ -34,7 +35,7 @@ const ENTRY: usize = 64;
 /// The size of the findings in a group: about half a dozen.
 const FOUND: usize = 4 << 10;
 
-/// The initial capacity of a map or list.
+/// The entries or values that each map or list is counted with, however few it has.
 const FIRST_ENTRIES: usize = 7;
 const FIRST_VALUES: usize = 4;
 
@@ -83,6 +84,19 @@ pub fn read(
         })
 }
 
+/// The fields of the object in a field of a review, parsed as [`read`] does.
+pub fn read_fields(
+    raw: &RawValue,
+    field: &'static str,
+    detail: Detail,
+    budget: &TreeBudget,
+) -> Result<Fields, ReviewError> {
+    match read(raw, field, detail, budget)? {
+        Value::Object(fields) => Ok(fields),
+        _ => Err(ReviewError::NotAnObject(field)),
+    }
+}
+
 /// The part of a value that is parsed. Within an object that is judged, it follows from the position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Detail {
@@ -103,6 +117,10 @@ pub enum Detail {
     PodSpec,
     /// The part of a container that is read.
     Container,
+    /// The part of a container's environment that is read.
+    Env,
+    /// The part of a pod template's metadata that is read.
+    PodMetadata,
     /// Nothing.
     Unread,
 }
@@ -113,9 +131,9 @@ impl Detail {
         match (self, key) {
             (Self::Judged, "status")
             | (Self::Metadata, "managedFields")
-            | (Self::Annotations, "kubectl.kubernetes.io/last-applied-configuration") => {
-                Self::Unread
-            }
+            | (Self::Annotations, "kubectl.kubernetes.io/last-applied-configuration")
+            | (Self::PodMetadata, "annotations" | "labels")
+            | (Self::Env, "valueFrom") => Self::Unread,
             (Self::PodSpec, key) if POD_SPEC.contains(&key) => Self::Unread,
             (Self::Container, key) if CONTAINER.contains(&key) => Self::Unread,
             (Self::Judged, "metadata") => Self::Metadata,
@@ -124,7 +142,9 @@ impl Detail {
             (Self::Spec, "template") => Self::Template,
             (Self::Spec, key) if SPEC.contains(&key) => Self::Spec,
             (Self::Template, "spec") => Self::PodSpec,
+            (Self::Template, "metadata") => Self::PodMetadata,
             (Self::PodSpec, "containers" | "initContainers") => Self::Container,
+            (Self::Container, "env") => Self::Env,
             _ => Self::Whole,
         }
     }
@@ -207,9 +227,8 @@ impl<'de> Visitor<'de> for TreeReader<'_> {
         let Some(mut key) = entries.next_key::<String>()? else {
             return Ok(Map::new().into());
         };
-        // Most objects here have four to seven keys, so this needs one allocation instead of two or
-        // three.
-        let mut map = Map::with_capacity(FIRST_ENTRIES);
+        // Most objects here have one to three keys, and each reserved place is more memory to go through.
+        let mut map = Map::with_capacity(3);
         loop {
             if map.len() >= FIRST_ENTRIES {
                 self.budget.take(VALUE + ENTRY)?;

@@ -21,7 +21,7 @@ fn apply(draft: &mut DefaultsDraft<'_>) {
     // The head, if it can be configured to take no work.
     fn wanting_head<'a>(object: &'a RayObject<'a>) -> Option<&'a Group<'a>> {
         let head = autoscaled(object)?.head.as_ref()?;
-        (head.resources().is_none() && !object.ippr.lists(HEAD_NAME)).then_some(head)
+        (head.resources.is_none() && !object.ippr.lists(HEAD_NAME)).then_some(head)
     }
     let is_asked = draft.settings.defaults.head_takes_no_work == Some(true);
     let Some(head) = wanting_head(draft.object).filter(|_| is_asked) else {

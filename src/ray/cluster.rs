@@ -1,10 +1,9 @@
 //! A RayClusterSpec: its groups and its autoscaler settings.
 
-use std::collections::HashMap;
-
 use serde_json::Value;
 
 use super::{Fields, Group, Kind, RayVersion, Role, is_true, list_at, object_at, text_at};
+use crate::hash::HashMap;
 use crate::path::FieldPath;
 
 /// The environment variable by which a head container itself chooses the version of the autoscaler.
@@ -47,12 +46,9 @@ pub struct Cluster<'a> {
     pub head: Option<Group<'a>>,
     /// `workerGroupSpecs`, in order.
     pub workers: Vec<Group<'a>>,
-    /// The position of each worker group by its name, if there are many groups.
-    by_name: Option<HashMap<&'a str, usize>>,
+    /// The position of each worker group by its name.
+    by_name: HashMap<&'a str, usize>,
 }
-
-/// The number of groups that are looked through one by one, which is faster than an index.
-const FEW: usize = 32;
 
 impl<'a> Cluster<'a> {
     /// Reads the RayClusterSpec of an object of `kind`.
@@ -70,20 +66,15 @@ impl<'a> Cluster<'a> {
                 ))
             })
             .collect();
-        let by_name = (workers.len() > FEW).then(|| {
-            // The groups are taken backwards, so that the first one of several with the same name
-            // is found.
-            let named = workers.iter().enumerate().rev();
-            named
-                .filter_map(|(index, group)| Some((group.name?, index)))
-                .collect()
-        });
+        // The groups are taken backwards, so that the first one of several with the same name is found.
+        let named = workers.iter().enumerate().rev();
+        let named = named.filter_map(|(index, group)| Some((group.name?, index)));
         Self {
             kind,
             spec,
             head,
+            by_name: named.collect(),
             workers,
-            by_name,
         }
     }
 
@@ -94,11 +85,8 @@ impl<'a> Cluster<'a> {
 
     /// The group with that name. `headgroup` is the head, as for Ray.
     pub fn group(&self, name: &str) -> Option<&Group<'a>> {
-        let Some(by_name) = &self.by_name else {
-            return self.groups().find(|group| group.name == Some(name));
-        };
         let head = self.head.as_ref().filter(|head| head.name == Some(name));
-        head.or_else(|| self.workers.get(*by_name.get(name)?))
+        head.or_else(|| self.workers.get(*self.by_name.get(name)?))
     }
 
     /// `enableInTreeAutoscaling`

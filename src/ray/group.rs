@@ -62,6 +62,9 @@ pub struct Group<'a> {
     pub pod_spec: Option<&'a Fields>,
     /// The first container of the template, which Ray and KubeRay take for the ray container.
     pub ray_container: Option<Container<'a>>,
+    /// The group's own `resources`, if they are there and not empty (empty ones count for nothing).
+    pub resources: Option<&'a Fields>,
+    containers: Vec<Container<'a>>,
 }
 
 impl<'a> Group<'a> {
@@ -72,6 +75,7 @@ impl<'a> Group<'a> {
             Role::Worker { .. } => text_at(spec, "groupName"),
         };
         let pod_spec = object_at(spec, "template").and_then(|template| object_at(template, "spec"));
+        let containers: Vec<_> = containers(pod_spec, "containers").collect();
         Self {
             kind,
             role,
@@ -79,10 +83,11 @@ impl<'a> Group<'a> {
             spec,
             start_params: object_at(spec, "rayStartParams"),
             pod_spec,
-            ray_container: containers(pod_spec)
-                .next()
+            ray_container: (containers.first().copied())
                 // If the first item is not an object, the second one is not the ray container.
                 .filter(|container| container.index == 0),
+            containers,
+            resources: object_at(spec, "resources").filter(|resources| !resources.is_empty()),
         }
     }
 
@@ -112,11 +117,6 @@ impl<'a> Group<'a> {
         self.path().key("rayStartParams").key(key)
     }
 
-    /// The group's own `resources`, if they are there and not empty (empty ones count for nothing).
-    pub fn resources(&self) -> Option<&'a Fields> {
-        object_at(self.spec, "resources").filter(|resources| !resources.is_empty())
-    }
-
     /// The Secrets of `imagePullSecrets`.
     pub fn pull_secrets(&self) -> impl Iterator<Item = &'a str> {
         let secrets = self
@@ -144,7 +144,12 @@ impl<'a> Group<'a> {
 
     /// The containers of the template, in their order. Init containers are not among them.
     pub fn containers(&self) -> impl Iterator<Item = Container<'a>> {
-        containers(self.pod_spec)
+        self.containers.iter().copied()
+    }
+
+    /// The init containers of the template, in their order.
+    pub fn init_containers(&self) -> impl Iterator<Item = Container<'a>> {
+        containers(self.pod_spec, "initContainers")
     }
 
     /// The words of the ray container's command and arguments.
@@ -166,8 +171,8 @@ impl<'a> Group<'a> {
     }
 
     /// The path of an init container of the template.
-    pub fn init_container_path(&self, index: usize, spec: &Fields) -> FieldPath {
-        self.named_path("initContainers", index, spec)
+    pub fn init_container_path(&self, container: &Container<'_>) -> FieldPath {
+        self.named_path("initContainers", container.index, container.spec)
     }
 
     /// The path of an entry by its name, if it has one.
@@ -192,10 +197,13 @@ impl<'a> Group<'a> {
     }
 }
 
-/// The containers of a pod's spec, in their order. An item that is not an object is skipped.
-fn containers(pod_spec: Option<&Fields>) -> impl Iterator<Item = Container<'_>> {
+/// The containers in a list of a pod's spec, in their order. An item that is not an object is skipped.
+fn containers<'a>(
+    pod_spec: Option<&'a Fields>,
+    list: &str,
+) -> impl Iterator<Item = Container<'a>> + use<'a> {
     pod_spec
-        .map_or(&[][..], |spec| list_at(spec, "containers"))
+        .map_or(&[][..], |spec| list_at(spec, list))
         .iter()
         .enumerate()
         .filter_map(|(index, container)| Some(Container::new(index, container.as_object()?)))

@@ -7,21 +7,22 @@ use crate::quantity::Quantity;
 use crate::ray::{Container, Group, Resource, list_at, object_at};
 use crate::text::shown;
 
-/// The init containers of a group's template, with their paths. An item that is not an object is skipped.
-pub(super) fn init_containers<'a>(
+/// The containers of a group's template, then its init containers, each with what makes its path.
+pub(super) fn all_containers<'a>(
     group: &Group<'a>,
-) -> impl Iterator<Item = (Container<'a>, FieldPath)> {
-    let containers = group
-        .pod_spec
-        .map_or(&[][..], |pod| list_at(pod, "initContainers"));
-    containers
-        .iter()
-        .enumerate()
-        .filter_map(|(index, container)| {
-            let spec = container.as_object()?;
-            let path = group.init_container_path(index, spec);
-            Some((Container::new(index, spec), path))
-        })
+) -> impl Iterator<Item = (Container<'a>, impl Fn() -> FieldPath)> {
+    let init = group.init_containers().map(|container| (container, true));
+    let all = group.containers().map(|container| (container, false));
+    all.chain(init).map(move |(container, is_init)| {
+        let path = move || {
+            if is_init {
+                group.init_container_path(&container)
+            } else {
+                group.container_path(&container)
+            }
+        };
+        (container, path)
+    })
 }
 
 /// Claims devices for a container, by dynamic resource allocation.

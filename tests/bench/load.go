@@ -82,6 +82,7 @@ func isAllowed(answer []byte) error {
 // load is what is sent, and how.
 type load struct {
 	over    []*connection
+	dial    func() (*connection, error) // for each request, in place of those; or none
 	request []byte
 	count   int
 	rate    float64 // per second; 0 is as fast as answers come
@@ -113,7 +114,7 @@ func (l load) run(ctx context.Context) (sent, error) {
 				}
 				due := l.due(begin, n)
 				time.Sleep(time.Until(due))
-				if _, errs[worker] = conn.call(l.request); errs[worker] != nil {
+				if errs[worker] = l.send(conn); errs[worker] != nil {
 					return
 				}
 				waits[n] = time.Since(due)
@@ -129,6 +130,20 @@ func (l load) run(ctx context.Context) (sent, error) {
 	}
 	slices.Sort(waits)
 	return sent{took: took, waits: waits}, nil
+}
+
+// send sends one request and reads its answer.
+func (l load) send(conn *connection) error {
+	if l.dial != nil {
+		fresh, err := l.dial()
+		if err != nil {
+			return fmt.Errorf("open a connection: %w", err)
+		}
+		defer fresh.stream.Close()
+		conn = fresh
+	}
+	_, err := conn.call(l.request)
+	return err
 }
 
 func (l load) due(begin time.Time, n int) time.Time {

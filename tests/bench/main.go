@@ -24,13 +24,14 @@ func main() {
 
 func run(ctx context.Context) error {
 	rayfit := flag.String("rayfit", "", "the binary to measure, built for release")
+	least := flag.String("floor", "", "the compiled floor.rs, built like it")
 	docs := flag.String("docs", "", "the folder with benchmarks.md, to be brought up to date; without it, only the table is printed")
 	rounds := flag.Int("rounds", 3, "how often each server is started and measured")
 	quick := flag.Bool("quick", false, "a tenth of the requests, to see whether it works")
 	dir := flag.String("dir", "", "an empty folder for the lab and logs; without it, one that is removed at the end")
 	flag.Parse()
-	if *rayfit == "" || flag.NArg() > 0 || *rounds < 1 {
-		return fmt.Errorf("usage: bench --rayfit FILE [--docs FOLDER] [--rounds N] [--quick] [--dir FOLDER]")
+	if *rayfit == "" || *least == "" || flag.NArg() > 0 || *rounds < 1 {
+		return fmt.Errorf("usage: bench --rayfit FILE --floor FILE [--docs FOLDER] [--rounds N] [--quick] [--dir FOLDER]")
 	}
 	if runtime.NumCPU() < 2 {
 		return fmt.Errorf("this needs two cores: one for the server, one for the load")
@@ -51,7 +52,7 @@ func run(ctx context.Context) error {
 		return err
 	}
 	defer func() { _ = l.Stop() }()
-	results, err := measureAll(ctx, l, *rayfit, *rounds, *quick)
+	results, err := measureAll(ctx, l, *rayfit, *least, *rounds, *quick)
 	if err != nil {
 		return err
 	}
@@ -63,8 +64,8 @@ func run(ctx context.Context) error {
 }
 
 // measureAll lets the contenders take turns, so that what changes on the
-// machine meanwhile meets both.
-func measureAll(ctx context.Context, l *lab.Lab, rayfit string, rounds int, quick bool) (results, error) {
+// machine meanwhile meets all.
+func measureAll(ctx context.Context, l *lab.Lab, rayfit, least string, rounds int, quick bool) (results, error) {
 	machine, err := tables.ThisMachine()
 	if err != nil {
 		return results{}, err
@@ -81,13 +82,13 @@ func measureAll(ctx context.Context, l *lab.Lab, rayfit string, rounds int, quic
 	if err != nil {
 		return results{}, err
 	}
-	both, err := contenders(ctx, l, rayfit)
+	servers, err := contenders(ctx, l, rayfit, least)
 	if err != nil {
 		return results{}, err
 	}
 	outcome := results{machine: machine, rounds: rounds, of: map[string][]figures{}}
 	for round := range rounds {
-		for _, c := range both {
+		for _, c := range servers {
 			fmt.Fprintf(os.Stderr, "round %d of %d: %s\n", round+1, rounds, c.name)
 			measured, err := (&measurement{reviews: all, config: config, quick: quick}).of(ctx, c)
 			if err != nil {

@@ -18,7 +18,7 @@ const (
 )
 
 func (r results) print(out io.Writer) {
-	fmt.Fprintf(out, "%s; median of %d rounds\n\n%s\n%s", r.machine, r.rounds, r.goalTable().Aligned(), r.caseTable().Aligned())
+	fmt.Fprintf(out, "%s; median of %d rounds\n\n%s\n%s\n%s", r.machine, r.rounds, r.goalTable().Aligned(), r.caseTable().Aligned(), r.floorTable().Aligned())
 }
 
 // write brings benchmarks.md and its plots in the folder up to date.
@@ -50,6 +50,7 @@ func (r results) measured() string {
 	fmt.Fprintf(&text, "%s\n", r.goalTable().Markdown())
 	text.WriteString("![CPU time of one request](benchmarks-cpu.svg)\n\n")
 	text.WriteString("![Memory](benchmarks-memory.svg)\n\n")
-	fmt.Fprintf(&text, "%s", r.caseTable().Markdown())
+	fmt.Fprintf(&text, "%s\n", r.caseTable().Markdown())
+	fmt.Fprintf(&text, "Beside the floor:\n\n%s", r.floorTable().Markdown())
 	return text.String()
 }

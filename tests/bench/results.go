@@ -11,6 +11,7 @@ import (
 const (
 	ours   = "Rayfit"
 	theirs = "KubeRay"
+	floor  = "the floor"
 )
 
 // results are what a run found: the figures of each round, by contender.
@@ -41,25 +42,32 @@ func (r results) perSecond(name, path, review string) float64 {
 type row struct {
 	review                         string
 	theirs, validate, mutate       float64 // CPU time of one request, in microseconds
+	read, walked                   float64 // the same of the floor
 	theirsPerSecond, oursPerSecond float64
 }
 
+// rows are those of the reviews on connections that are kept, as API servers keep theirs.
 func (r results) rows() []row {
 	var rows []row
 	for _, size := range sizes {
 		for _, operation := range []string{" create", " update"} {
-			name := size.name + operation
-			rows = append(rows, row{
-				review:          name,
-				theirs:          r.cpu(theirs, theirPath, name),
-				validate:        r.cpu(ours, "/validate", name),
-				mutate:          r.cpu(ours, "/mutate", name),
-				theirsPerSecond: r.perSecond(theirs, theirPath, name),
-				oursPerSecond:   r.perSecond(ours, "/validate", name),
-			})
+			rows = append(rows, r.row(size.name+operation))
 		}
 	}
 	return rows
+}
+
+func (r results) row(review string) row {
+	return row{
+		review:          review,
+		theirs:          r.cpu(theirs, theirPath, review),
+		validate:        r.cpu(ours, "/validate", review),
+		mutate:          r.cpu(ours, "/mutate", review),
+		read:            r.cpu(floor, readPath, review),
+		walked:          r.cpu(floor, walkPath, review),
+		theirsPerSecond: r.perSecond(theirs, theirPath, review),
+		oursPerSecond:   r.perSecond(ours, "/validate", review),
+	}
 }
 
 // goal is a figure that Rayfit is to reach.

@@ -12,7 +12,12 @@ import (
 type review struct {
 	name string
 	body []byte
+	// isApart says that each request opens a connection of its own.
+	isApart bool
 }
+
+// apart is what the review on connections of its own is called.
+const apart = "7 KB create, each on a new connection"
 
 // sizes are the lengths of the bodies, in bytes: a small RayCluster, one of a
 // busy team, and about the largest that people write.
@@ -22,7 +27,7 @@ var sizes = []struct {
 }{{"7 KB", 7_000}, {"40 KB", 40_000}, {"700 KB", 700_000}}
 
 // reviews are all that is sent: of each size a create, and an update that
-// changes the spec.
+// changes the spec; and last the smallest on new connections.
 func reviews() ([]review, error) {
 	var all []review
 	for _, size := range sizes {
@@ -34,7 +39,7 @@ func reviews() ([]review, error) {
 			all = append(all, review{name: size.name + " " + strings.ToLower(operation), body: body})
 		}
 	}
-	return all, nil
+	return append(all, review{name: apart, body: all[0].body, isApart: true}), nil
 }
 
 // reviewOf is a review of about that length: the cluster gets as many worker

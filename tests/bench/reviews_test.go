@@ -13,7 +13,7 @@ func TestReviewsAreAsLongAsTheirNamesSay(t *testing.T) {
 		t.Fatal(err)
 	}
 	for n, review := range all {
-		want := sizes[n/2].bytes
+		want := sizes[n/2%len(sizes)].bytes // the last one is small again
 		if got := len(review.body); got < want*97/100 || got > want*103/100 {
 			t.Errorf("%s: %d bytes, want about %d", review.name, got, want)
 		}

@@ -21,9 +21,13 @@ const (
 	generatorCore = 1
 
 	theirPath = "/validate-ray-io-v1-raycluster"
+
+	// Of the floor: the body is read, and also walked through as JSON once.
+	readPath = "/allowed"
+	walkPath = "/walked"
 )
 
-// contender is one of the two servers, before it runs.
+// contender is one of the servers, before it runs.
 type contender struct {
 	name    string
 	address string
@@ -33,9 +37,9 @@ type contender struct {
 	log     string
 }
 
-// contenders prepares both on one lab: they watch the same API server and
-// serve with the same certificate.
-func contenders(ctx context.Context, l *lab.Lab, rayfit string) ([]contender, error) {
+// contenders prepares all on one lab: they serve with the same certificate, and
+// all but the floor watch the same API server.
+func contenders(ctx context.Context, l *lab.Lab, rayfit, least string) ([]contender, error) {
 	operator, err := lab.Build(ctx, "operator", os.Stderr)
 	if err != nil {
 		return nil, err
@@ -46,7 +50,7 @@ func contenders(ctx context.Context, l *lab.Lab, rayfit string) ([]contender, er
 	if err := writeCertificate(l, certificates); err != nil {
 		return nil, err
 	}
-	var ports [4]string
+	var ports [5]string
 	for i := range ports {
 		port, err := lab.HoldPort()
 		if err != nil {
@@ -72,6 +76,11 @@ func contenders(ctx context.Context, l *lab.Lab, rayfit string) ([]contender, er
 			},
 			env: []string{"ENABLE_WEBHOOKS=true", "GOMAXPROCS=1", "TMPDIR=" + temporary},
 			log: filepath.Join(temporary, "kuberay.log"),
+		},
+		{
+			name: floor, address: "127.0.0.1:" + ports[4], paths: []string{readPath, walkPath},
+			argv: []string{least, "127.0.0.1:" + ports[4], certificates},
+			log:  filepath.Join(temporary, "floor.log"),
 		},
 	}, nil
 }

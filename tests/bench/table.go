@@ -30,10 +30,22 @@ func (g goal) bound() string {
 
 func (r results) caseTable() tables.Table {
 	rows := tables.Table{{"CPU of one request", "KubeRay", "Rayfit /validate", "ratio", "Rayfit /mutate", "KubeRay, per second", "Rayfit, per second", "ratio"}}
-	for _, c := range r.rows() {
+	for _, c := range append(r.rows(), r.row(apart)) {
 		rows = append(rows, []string{
 			c.review, tables.Amount(c.theirs) + " µs", tables.Amount(c.validate) + " µs", tables.Ratio(c.theirs, c.validate), tables.Amount(c.mutate) + " µs",
 			tables.Amount(c.theirsPerSecond), tables.Amount(c.oursPerSecond), tables.Ratio(c.oursPerSecond, c.theirsPerSecond),
+		})
+	}
+	return rows
+}
+
+// floorTable is how far the webhooks are from what they cannot do without.
+func (r results) floorTable() tables.Table {
+	rows := tables.Table{{"CPU of one request", "TLS and HTTP", "and one walk", "Rayfit /validate", "of that", "Rayfit /mutate", "of that", "goal"}}
+	for _, c := range append(r.rows(), r.row(apart)) {
+		rows = append(rows, []string{
+			c.review, tables.Amount(c.read) + " µs", tables.Amount(c.walked) + " µs", tables.Amount(c.validate) + " µs", tables.Ratio(c.validate, c.walked),
+			tables.Amount(c.mutate) + " µs", tables.Ratio(c.mutate, c.walked), "at most 1.5",
 		})
 	}
 	return rows

@@ -291,15 +291,15 @@ fn lines_of_code(text: &str) -> usize {
 /// The most lines of code of the largest folders of `src` and of the others together, without blanks, comments and
 /// tests. Lower a number where code goes; to raise one takes a reason that the commit gives.
 const BUDGETS: [(&str, usize); 9] = [
-    ("plan", 11_509),
+    ("plan", 11_511),
     ("simulate", 8_985),
-    ("rules", 6_177),
+    ("rules", 6_175),
     ("reconcile", 3_995),
     ("controller", 3_675),
     ("cli", 3_880),
     ("snapshot", 2_529),
     ("manifests", 1_477),
-    ("", 21_480),
+    ("", 21_475),
 ];
 
 #[test]

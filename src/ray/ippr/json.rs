@@ -1,28 +1,29 @@
 //! JSON objects that remember which keys were written more than once, unlike `serde_json::Value`, which
 //! keeps the last value and says nothing.
 
-use std::collections::hash_map::Entry;
-use std::collections::{HashMap, HashSet};
+use std::borrow::Cow;
 use std::fmt;
 
-use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
+use serde::Deserialize;
+use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use crate::hash::HashMap;
 use crate::text::shown_text;
 
 /// A JSON object with each key once, at its first position and with its last value, as Python's
 /// `json.loads` keeps it.
 #[derive(Debug, Default)]
-pub(super) struct JsonObject {
-    pub(super) entries: Vec<(String, Box<RawValue>)>,
+pub(super) struct JsonObject<'a> {
+    pub(super) entries: Vec<(Cow<'a, str>, &'a RawValue)>,
     /// The keys that were written more than once.
-    pub(super) twice: Vec<String>,
+    pub(super) twice: Vec<Cow<'a, str>>,
 }
 
-impl JsonObject {
+impl<'a> JsonObject<'a> {
     /// The object in a JSON text; `None` in a text of another kind.
-    pub(super) fn parse(text: &str) -> serde_json::Result<Option<Self>> {
+    pub(super) fn parse(text: &'a str) -> serde_json::Result<Option<Self>> {
         if text.trim_start().starts_with('{') {
             return serde_json::from_str(text).map(Some);
         }
@@ -34,14 +35,18 @@ impl JsonObject {
     }
 }
 
-impl<'de> Deserialize<'de> for JsonObject {
+/// A key, which is copied only if it has escapes.
+#[derive(Deserialize)]
+struct JsonKey<'a>(#[serde(borrow)] Cow<'a, str>);
+
+impl<'de> Deserialize<'de> for JsonObject<'de> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_map(Self::default())
     }
 }
 
 /// An empty object takes in what is read.
-impl<'de> Visitor<'de> for JsonObject {
+impl<'de> Visitor<'de> for JsonObject<'de> {
     type Value = Self;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -51,19 +56,16 @@ impl<'de> Visitor<'de> for JsonObject {
     fn visit_map<A: MapAccess<'de>>(mut self, mut map: A) -> Result<Self, A::Error> {
         // An annotation has room for tens of thousands of keys, and its author would keep the
         // webhook busy if each were compared with all others.
-        let (mut positions, mut twice) = (HashMap::new(), HashSet::new());
-        while let Some((key, value)) = map.next_entry::<String, Box<RawValue>>()? {
-            match positions.entry(key) {
-                Entry::Vacant(new) => {
-                    self.entries.push((new.key().clone(), value));
-                    new.insert(self.entries.len() - 1);
-                }
-                Entry::Occupied(present) => {
-                    if let Some(entry) = self.entries.get_mut(*present.get()) {
-                        entry.1 = value;
-                    }
-                    if twice.insert(*present.get()) {
-                        self.twice.push(present.key().clone());
+        let mut places = HashMap::default();
+        while let Some((JsonKey(key), value)) = map.next_entry::<_, &RawValue>()? {
+            let place = places.entry(key.clone());
+            let (place, is_twice) = place.or_insert((self.entries.len(), false));
+            match self.entries.get_mut(*place) {
+                None => self.entries.push((key, value)),
+                Some(entry) => {
+                    entry.1 = value;
+                    if !std::mem::replace(is_twice, true) {
+                        self.twice.push(key);
                     }
                 }
             }
@@ -116,9 +118,9 @@ mod tests {
     fn many_keys_are_distinguished_as_few_are() {
         let keys: Vec<String> = (0..40).map(|n| format!("k{}", n % 20)).collect();
         let text: Vec<String> = keys.iter().map(|key| format!("\"{key}\":1")).collect();
-        let object = JsonObject::parse(&format!("{{{}}}", text.join(",")));
-        let object = object.unwrap().unwrap();
-        let found: Vec<&String> = object.entries.iter().map(|(key, _)| key).collect();
+        let text = format!("{{{}}}", text.join(","));
+        let object = JsonObject::parse(&text).unwrap().unwrap();
+        let found: Vec<&str> = object.entries.iter().map(|(key, _)| &**key).collect();
         assert_eq!(found, keys[..20].iter().collect::<Vec<_>>());
         assert_eq!(object.twice, keys[..20]);
     }

@@ -9,12 +9,11 @@ mod limits;
 
 pub use limits::{ANNOTATION, GroupResizeLimits, KeyPlace, ResizeLimit, ResizeLimitFault};
 
-use std::collections::HashMap;
-
 use json::{JsonObject, integer, shown};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use crate::hash::HashMap;
 use crate::text::shown_text;
 
 /// The keys of a group's entry, all of them required.
@@ -169,35 +168,32 @@ impl Ippr {
         }
     }
 
-    fn note_duplicates(&mut self, object: &JsonObject, parents: &[&str]) {
+    fn note_duplicates(&mut self, object: &JsonObject<'_>, parents: &[&str]) {
         for key in &object.twice {
             self.fault(IpprProblem::Duplicate(place(parents, key)));
         }
     }
 
     /// The object at a key, where only an object can be.
-    fn object(&mut self, value: &RawValue, parents: &[&str], key: &str) -> Option<JsonObject> {
-        if let Ok(Some(object)) = JsonObject::parse(value.get()) {
+    fn object<'a>(&mut self, raw: &'a RawValue, at: &[&str], key: &str) -> Option<JsonObject<'a>> {
+        if let Ok(Some(object)) = JsonObject::parse(raw.get()) {
             return Some(object);
         }
         self.fault(IpprProblem::NotAnObjectAt {
-            place: place(parents, key),
-            found: shown(&parsed(value)),
+            place: place(at, key),
+            found: shown(&parsed(raw)),
         });
         None
     }
 
-    fn read_group(&mut self, name: &str, entry: &JsonObject) {
+    fn read_group(&mut self, name: &str, entry: &JsonObject<'_>) {
         self.note_duplicates(entry, &["groups", name]);
         let mut limits = GroupResizeLimits {
             name: name.to_owned(),
             ..GroupResizeLimits::default()
         };
         for (key, value) in &entry.entries {
-            let Some(key) = GROUP_KEYS
-                .into_iter()
-                .find(|required| *required == key.as_str())
-            else {
+            let Some(key) = GROUP_KEYS.into_iter().find(|required| required == key) else {
                 self.unknown(place(&["groups", name], key));
                 continue;
             };

@@ -90,7 +90,7 @@ pub fn gpu(group: &Group<'_>) -> Result<Option<i64>, ResourceError> {
 /// The custom resources of a node: every non-standard key of the group's `resources`, if the group
 /// has any `resources`, else the keys of `rayStartParams.resources`.
 pub(super) fn custom(group: &Group<'_>) -> Result<Vec<(String, i64)>, ResourceError> {
-    match group.resources() {
+    match group.resources {
         Some(resources) => resources
             .iter()
             .filter(|(resource, _)| !STANDARD.contains(&resource.as_str()))
@@ -106,7 +106,7 @@ pub(super) fn custom(group: &Group<'_>) -> Result<Vec<(String, i64)>, ResourceEr
 /// The TPU chips of a node: from the group's `resources`, else from the custom resource (`listed`),
 /// else from the container's limit or request above zero.
 pub(super) fn tpu(group: &Group<'_>, listed: Option<i64>) -> Result<Option<i64>, ResourceError> {
-    if let Some(value) = group.resources().and_then(|map| present(map, "TPU")) {
+    if let Some(value) = group.resources.and_then(|map| present(map, "TPU")) {
         return whole("TPU", value).map(Some);
     }
     if listed.is_some() {
@@ -130,7 +130,7 @@ fn declared(
     resource: &str,
     param: &'static str,
 ) -> Result<Option<i64>, ResourceError> {
-    if let Some(value) = group.resources().and_then(|map| present(map, resource)) {
+    if let Some(value) = group.resources.and_then(|map| present(map, resource)) {
         return whole(resource, value).map(Some);
     }
     let Some(value) = group.start_param(param).filter(|value| !value.is_null()) else {

@@ -70,7 +70,7 @@ impl NodeResources {
     /// `addWellKnownAcceleratorResources`.)
     pub fn started(&self, group: &Group<'_>) -> Result<Self, ResourceError> {
         let mut started = self.clone();
-        for (name, value) in group.resources().into_iter().flatten() {
+        for (name, value) in group.resources.into_iter().flatten() {
             // KubeRay reads these names in any case; for Ray they are custom resources.
             let standard = match name.to_lowercase().as_str() {
                 "cpu" => "CPU",

@@ -74,9 +74,7 @@ impl PodMost {
             }
             let path = match role {
                 PartRole::Autoscaler => cluster.path().key("autoscalerOptions"),
-                PartRole::Init | PartRole::Sidecar => {
-                    group.init_container_path(container.index, container.spec)
-                }
+                PartRole::Init | PartRole::Sidecar => group.init_container_path(&container),
                 PartRole::Ray | PartRole::Beside => group.container_path(&container),
             };
             unbounded.push(Unbounded {

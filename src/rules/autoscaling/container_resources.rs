@@ -6,7 +6,7 @@ use crate::path::FieldPath;
 use crate::quantity::{Quantity, QuantityError};
 use crate::ray::{Fields, Group, Resource, object_at};
 use crate::rules::prelude::*;
-use crate::rules::shared::{init_containers, meant, plain};
+use crate::rules::shared::{all_containers, meant, plain};
 
 pub(crate) static RULE: Rule = Rule {
     id: RuleId(234),
@@ -34,10 +34,8 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     // Kubernetes validates a template only when a pod is made of it, and KubeRay then makes no pods of the groups
     // that follow either (`reconcilePods`).
     for group in subject.groups() {
-        let containers = group.containers();
-        let containers = containers.map(|container| (container, group.container_path(&container)));
-        for (container, path) in containers.chain(init_containers(group)) {
-            let path = path.key("resources");
+        for (container, path) in all_containers(group) {
+            let path = || path().key("resources");
             let amounts = [
                 ("limits", container.limits()),
                 ("requests", container.requests()),
@@ -47,22 +45,22 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
                 amounts.map(move |(resource, value)| (list, resource, value))
             });
             for (list, resource, value) in amounts {
-                let path = || path.clone().key(list).key(resource.clone());
+                let path = || path().key(list).key(resource.clone());
                 findings.extend(check_amount(resource, value, path));
             }
             if let Some(resources) = object_at(container.spec, "resources") {
-                report_above_limits(&RULE, resources, &path, findings);
+                report_above_limits(&RULE, resources, path, findings);
             }
         }
         findings.extend(check_ray_container(group, subject.autoscaled().is_some()));
     }
 }
 
-/// Reports, for a rule, the requests at `path` that are above the limit of the same resource.
+/// Reports, for a rule, the requests at a path that are above the limit of the same resource.
 pub(super) fn report_above_limits(
     rule: &'static Rule,
     resources: &Fields,
-    path: &FieldPath,
+    path: impl Fn() -> FieldPath,
     findings: &mut Vec<Finding>,
 ) {
     let limits = object_at(resources, "limits");
@@ -77,7 +75,7 @@ pub(super) fn report_above_limits(
         }
         let mend = limit.clone();
         let (request, limit) = (plain(request), plain(limit));
-        let path = path.clone().key("requests").key(resource.clone());
+        let path = path().key("requests").key(resource.clone());
         let problem = format!("{request} is above the limit, {limit}");
         let fix = format!("Write {resource}: {limit} here, or raise the limit to {request}.");
         let finding = rule.finding(path, problem, fix);
@@ -132,7 +130,7 @@ fn check_ray_container(group: &Group<'_>, autoscaled: bool) -> Option<Finding> {
         return Some(finding.because(why).in_mode(Mode::Warn).valued(shown));
     }
     let is_stated = group.start_param("num-cpus").is_some()
-        || group.resources().is_some_and(|map| map.contains_key("CPU"));
+        || group.resources.is_some_and(|map| map.contains_key("CPU"));
     if !autoscaled || is_stated || !ray.size("cpu").is_some_and(Quantity::is_zero) {
         return None;
     }

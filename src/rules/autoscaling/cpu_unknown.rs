@@ -30,7 +30,7 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
         }
         // Ray compares the key exactly (`_get_num_cpus`), although KubeRay reads it in any case of
         // letters: a key not written in capitals is a custom resource for Ray.
-        let mut resources = group.resources().into_iter().flatten();
+        let mut resources = group.resources.into_iter().flatten();
         if let Some((key, amount)) = resources.find(|(key, _)| key.eq_ignore_ascii_case("cpu")) {
             let amount = shown(amount);
             let finding = RULE.finding(
@@ -61,9 +61,8 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
         let limit = "Add a CPU limit (or request) to the ray container, for example \
                      resources.limits.cpu: 2";
         // In other groups `num-cpus` breaks another rule (RF105, RF206).
-        let may_take_num_cpus = group.is_head()
-            && subject.resize_limits(group).is_none()
-            && group.resources().is_none();
+        let may_take_num_cpus =
+            group.is_head() && subject.resize_limits(group).is_none() && group.resources.is_none();
         let fix = if may_take_num_cpus {
             format!("{limit}; or, on a head that takes no tasks, rayStartParams.num-cpus: \"0\".")
         } else {

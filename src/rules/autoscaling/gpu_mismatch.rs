@@ -44,7 +44,7 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
         // RF204 reports values that are not whole numbers, and a GPU count in `resources` takes
         // precedence.
         let declared = start_integer(value).filter(|count| *count >= 0);
-        let overridden = group.resources().is_some_and(|r| r.contains_key("GPU"));
+        let overridden = group.resources.is_some_and(|r| r.contains_key("GPU"));
         let (Some(declared), Some((count, is_sliced)), false) =
             (declared, group.ray_container.and_then(gpus), overridden)
         else {

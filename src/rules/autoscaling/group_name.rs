@@ -54,10 +54,10 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
         let Some(name) = group.name else {
             continue;
         };
-        let shown = shown_text(name);
+        let shown = || shown_text(name);
         let mut report = |problem: String, fix: String, why: &str| {
             let finding = RULE.finding(group.path().key("groupName"), problem, fix);
-            findings.push(finding.because(why).valued(shown.clone()));
+            findings.push(finding.because(why).valued(shown()));
         };
         let rename = || format!("Rename the group, for example to {}.", mended(name));
         if name == HEAD_NAME {
@@ -69,8 +69,9 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
         } else if !label::is_value(name) {
             report(
                 format!(
-                    "{shown} cannot be the value of a Kubernetes label (at most 63 letters, \
-                     digits, dashes, dots, a letter or digit at both ends)"
+                    "{} cannot be the value of a Kubernetes label (at most 63 letters, \
+                     digits, dashes, dots, a letter or digit at both ends)",
+                    shown()
                 ),
                 rename(),
                 "KubeRay labels the group's pods with it, so the API server refuses all of them.",
@@ -78,8 +79,9 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
         } else if !fits_pod_names(subject.object, name) {
             report(
                 format!(
-                    "{shown} cannot be part of a pod's name (letters, digits, dashes, and dots \
-                     between letters or digits)"
+                    "{} cannot be part of a pod's name (letters, digits, dashes, and dots \
+                     between letters or digits)",
+                    shown()
                 ),
                 rename(),
                 "KubeRay names the group's pods after it, so the API server refuses all of them.",
@@ -87,7 +89,7 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
         }
         if !names.insert(name) {
             report(
-                format!("{shown} is the name of an earlier group"),
+                format!("{} is the name of an earlier group", shown()),
                 "Give each worker group a unique name.".to_owned(),
                 RULE.why,
             );

@@ -28,7 +28,7 @@ pub(crate) static RULE: Rule = Rule {
 
 fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     for group in subject.groups() {
-        for (key, value) in group.resources().into_iter().flatten() {
+        for (key, value) in group.resources.into_iter().flatten() {
             let example = if key.eq_ignore_ascii_case("memory") {
                 format!("{key}: \"16Gi\"")
             } else {

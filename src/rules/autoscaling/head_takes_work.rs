@@ -38,7 +38,7 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     // KubeRay starts Ray on the head with as many CPUs as the container has (`generateRayStartCommand`), and Ray
     // schedules on it as on any node.
     let param = head.start_param("num-cpus").filter(|v| !v.is_null());
-    let (path, cpus, fix) = if let Some(resources) = head.resources() {
+    let (path, cpus, fix) = if let Some(resources) = head.resources {
         let path = head.path().key("resources");
         // KubeRay reads the key in any case of letters.
         let mut entries = resources.iter();
@@ -70,7 +70,7 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
             .valued(cpus),
         None => RULE.finding(path, "is absent, so tasks run on the head too", fix),
     };
-    let has_map = head.resources().is_some() || head.start_params.is_some();
+    let has_map = head.resources.is_some() || head.start_params.is_some();
     findings.push(if has_map {
         finding.mended_by("0")
     } else {

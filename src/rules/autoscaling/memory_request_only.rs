@@ -29,7 +29,7 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
             continue;
         };
         // The limit is not needed if something else says how much memory there is.
-        if is_given(group.resources())
+        if is_given(group.resources)
             || is_given(group.start_params)
             || subject.resize_limits(group).is_some()
         {

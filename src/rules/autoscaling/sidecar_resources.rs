@@ -57,7 +57,7 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     // KubeRay copies the block to the container unchanged (`mergeAutoscalerOverrides`), and Kubernetes validates it
     // only when the head pod is made.
     let path = cluster.option_path("resources");
-    report_above_limits(&RULE, resources, &path, findings);
+    report_above_limits(&RULE, resources, || path.clone(), findings);
     let limit = object_at(resources, "limits").and_then(|limits| limits.get("memory"));
     // Rayfit needs much less than Ray's autoscaler: DF06 gives it 64Mi.
     let Some(limit) = limit.filter(|_| !subject.object.reconcile_mode().is_ours()) else {

@@ -67,7 +67,7 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
         // The autoscaler converts these with Python's `int()` in every round, whatever becomes of them in a command
         // (`_get_num_cpus`, `_get_num_gpus`, `_get_memory`).
         for (param, resource) in SIZES {
-            let overridden = group.resources().is_some_and(|r| r.contains_key(resource));
+            let overridden = group.resources.is_some_and(|r| r.contains_key(resource));
             if !overridden && (autoscaled || started) {
                 findings.extend(check_param(group, param, autoscaled));
             }

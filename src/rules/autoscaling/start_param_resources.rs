@@ -49,7 +49,7 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     }
     for group in subject.autoscaled_groups() {
         // Ray reads only one of the two; RF206 reports both together.
-        if group.resources().is_some() {
+        if group.resources.is_some() {
             continue;
         }
         let Some(text) = group.start_param(PARAM).and_then(Value::as_str) else {
@@ -100,7 +100,7 @@ fn check_command(group: &Group<'_>) -> Option<Finding> {
         let name = resource.to_ascii_lowercase();
         !matches!(name.as_str(), "cpu" | "memory") && !name.ends_with("gpu")
     };
-    let path = match (group.start_param(PARAM), group.resources()) {
+    let path = match (group.start_param(PARAM), group.resources) {
         (Some(_), _) => group.start_param_path(PARAM),
         (None, Some(map)) if map.keys().any(is_custom) => group.path().key("resources"),
         _ => return None,

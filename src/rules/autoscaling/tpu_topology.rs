@@ -33,7 +33,8 @@ pub(crate) static RULE: Rule = Rule {
 
 fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     // Other rules report the other errors that keep Ray from deriving resources.
-    for group in subject.autoscaled_groups() {
+    let groups = subject.autoscaled_groups();
+    for group in groups.filter(|group| tpu::head_resource(group).is_err()) {
         let Err(ResourceError::Topology(topology)) = NodeResources::of(group) else {
             continue;
         };

@@ -35,7 +35,7 @@ const PARAMS: [(&str, &str); 4] = [
 fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     for group in subject.groups() {
         // KubeRay refuses parameters beside the map, also those that say the same (`validateRayGroupResources`).
-        let Some(resources) = group.resources() else {
+        let Some(resources) = group.resources else {
             continue;
         };
         for (param, resource) in PARAMS {

@@ -32,8 +32,9 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
         let limits = container.limits().into_iter().flatten();
         let devices: Vec<(DeviceKind, &str, i128)> = limits
             .filter_map(|(resource, _)| {
+                let kind = DeviceKind::of(resource)?;
                 let count = container.limit(resource)?.ceil_units();
-                Some((DeviceKind::of(resource)?, resource.as_str(), count))
+                Some((kind, resource.as_str(), count))
             })
             .filter(|(_, _, count)| *count > 0)
             .collect();
@@ -44,7 +45,7 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
         let (neuron, gpus): (Vec<_>, Vec<_>) = untold
             .copied()
             .partition(|(kind, ..)| matches!(kind, DeviceKind::NeuronCore | DeviceKind::Neuron));
-        let has_map = group.resources().is_some();
+        let has_map = group.resources.is_some();
         let finding = |resource: &str, count: i128, of: &str, fix: String| {
             let limits = group.ray_container_path().key("resources").key("limits");
             let problem = format!("{count}, of which Ray's autoscaler counts no {of}");
@@ -137,7 +138,7 @@ impl DeviceKind {
 fn names_neuron_cores(group: &Group<'_>) -> bool {
     // RF205 reports a text that cannot be read.
     let params = group.start_param("resources").and_then(Value::as_str);
-    let resources = group.resources();
+    let resources = group.resources;
     params.is_some_and(|text| text.contains("neuron_cores"))
         || resources.is_some_and(|map| map.contains_key("neuron_cores"))
 }
@@ -150,6 +151,6 @@ fn counts_gpus(group: &Group<'_>, container: &Container<'_>) -> bool {
     };
     let mut limits = container.limits().into_iter().flatten();
     group.start_param("num-gpus").is_some()
-        || group.resources().is_some_and(|map| map.contains_key("GPU"))
+        || group.resources.is_some_and(|map| map.contains_key("GPU"))
         || limits.any(|(resource, _)| is_whole(resource))
 }

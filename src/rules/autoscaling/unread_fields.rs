@@ -49,7 +49,7 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
         // KubeRay starts Ray with them whatever its version is, so the workers have them, and only the autoscaler
         // does not know (ray#57260, kuberay#2612).
         if ray < GROUP_RESOURCES_AND_LABELS {
-            if let Some(resources) = group.resources() {
+            if let Some(resources) = group.resources {
                 report(
                     group.path().key("resources"),
                     GROUP_RESOURCES_AND_LABELS,

@@ -31,19 +31,21 @@ pub(crate) static RULE: Rule = Rule {
 };
 
 fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
+    let is_size = |(key, _): &(&String, &Value)| {
+        key.eq_ignore_ascii_case("cpu") || key.eq_ignore_ascii_case("memory")
+    };
     for (group, _) in subject.listed_groups() {
+        for (key, value) in group.resources.into_iter().flatten().filter(is_size) {
+            let path = group.path().key("resources").key(key.clone());
+            findings.push(fixed_size(&RULE, group, path, key, value));
+        }
         // A text that Ray cannot read is left to RF205.
         let params = match group.start_param("resources") {
             Some(Value::String(text)) => start_params::start_resources_object(text).ok(),
             Some(Value::Object(map)) => Some(map.clone()),
             _ => None,
         };
-        let path = group.path().key("resources");
-        let in_group = group.resources().into_iter().flatten();
-        let in_group =
-            in_group.map(|(key, value)| (path.clone().key(key.clone()), key, value, RULE.why));
-        let path = group.start_param_path("resources");
-        let in_params = params.iter().flatten().map(|(key, value)| {
+        for (key, value) in params.iter().flatten().filter(is_size) {
             let why = match key.as_str() {
                 // `ray start --resources` refuses the names of resources that have a flag of their own.
                 "CPU" | "memory" => {
@@ -54,12 +56,8 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
                      size and never grows."
                 }
             };
-            (path.clone().inside(key.as_str()), key, value, why)
-        });
-        for (path, key, value, why) in in_group.chain(in_params) {
-            if key.eq_ignore_ascii_case("cpu") || key.eq_ignore_ascii_case("memory") {
-                findings.push(fixed_size(&RULE, group, path, key, value).because(why));
-            }
+            let path = group.start_param_path("resources").inside(key.as_str());
+            findings.push(fixed_size(&RULE, group, path, key, value).because(why));
         }
     }
 }

@@ -40,6 +40,9 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
             value.is_none_or(Value::is_null)
         };
         let missing: Vec<Resource> = Resource::ALL.into_iter().filter(is_missing).collect();
+        if missing.is_empty() {
+            continue;
+        }
         // Each has a place of its own where there are requests, and else they are missing together.
         let resources = group.ray_container_path().key("resources");
         let places: Vec<(FieldPath, &[Resource])> = if requests.is_some() {
@@ -48,8 +51,6 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
             chunks
                 .map(|one| (path.clone().key(one[0].name()), one))
                 .collect()
-        } else if missing.is_empty() {
-            Vec::new()
         } else if object_at(container.spec, "resources").is_some() {
             vec![(resources.key("requests"), &missing)]
         } else {

@@ -2,7 +2,7 @@
 
 use crate::ray::{AutoscalerVersion, Resource, list_at, text_at};
 use crate::rules::prelude::*;
-use crate::rules::shared::init_containers;
+use crate::rules::shared::all_containers;
 use crate::text::shown;
 
 pub(crate) static RULE: Rule = Rule {
@@ -59,12 +59,9 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
         // The API server admits a template and refuses its pods later: with `restartPolicy: Never` a pod may have
         // nothing but `NotRequired` (`validateResizePolicy`).
         // Only the first container is resized.
-        let containers = group.containers().map(|container| {
-            let is_resized = is_listed && container.index == 0;
-            (container, group.container_path(&container), is_resized)
-        });
-        let init = init_containers(group).map(|(container, path)| (container, path, false));
-        for (container, path, is_resized) in containers.chain(init) {
+        let is_first = is_listed && group.ray_container.is_some();
+        let is_resized = std::iter::once(is_first).chain(std::iter::repeat(false));
+        for ((container, path), is_resized) in all_containers(group).zip(is_resized) {
             let entries = list_at(container.spec, "resizePolicy").iter().enumerate();
             for (index, entry) in entries {
                 // `NotRequired` is the default.
@@ -74,7 +71,7 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
                 let Some(restart) = restart.filter(|restart| *restart != "NotRequired") else {
                     continue;
                 };
-                let place = path.clone().key("resizePolicy").index(index);
+                let place = path().key("resizePolicy").index(index);
                 let place = place.key("restartPolicy");
                 let resource = entry.get("resourceName");
                 let mut resources = Resource::ALL.iter();

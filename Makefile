@@ -25,8 +25,8 @@ build: tools-rust ## The binary, for development (target/debug/rayfit)
 	$(CARGO) build --locked
 
 .PHONY: release
-release: tools-rust ## The binary, optimised (target/release/rayfit)
-	$(CARGO) build --locked --release
+release: tools-rust ## The binary as the image has it: optimised, and without shared libraries (target/release/rayfit)
+	mkdir -p $(dir $(RELEASE)) && install -m 0755 "$$(scripts/release.sh build host)" $(RELEASE)
 
 .PHONY: test
 test: tools ## An answer within minutes: lints, all tests in Rust, and each promise once in the lab (does its own set-up)

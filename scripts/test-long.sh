@@ -93,7 +93,8 @@ scaling() {
 
 # 1,000 clusters, 2,000 pods, from no worker to 1,000.
 scale() {
-  "$cargo" build --locked --release && BINARY=$PWD/target/release/rayfit in_lab -run "$sized" ./e2e/scaling
+  local binary
+  binary=$(scripts/release.sh build host) && BINARY=$binary in_lab -run "$sized" ./e2e/scaling
 }
 
 # The scenarios that Rayfit is tried on, with Ray's own autoscaler: that it is the scenarios that are

@@ -104,9 +104,9 @@ impl Reconciler {
         (self.state.worked, self.state.asked_at) = (Duration::ZERO, None);
         let end = match look(state, self).await {
             Looked::Rest(end) => end,
-            Looked::Effects(mut round, snapshot) => {
+            Looked::Effects(mut round, pods) => {
                 let chains = std::mem::take(&mut round.chains);
-                let done = self.perform(chains, snapshot.pods).await;
+                let done = self.perform(chains, pods).await;
                 remember(state, self, *round, &done, None).await
             }
         };

@@ -25,7 +25,7 @@ use crate::reconcile::ownership::handover::HandoverStep;
 use crate::reconcile::round::Round;
 use crate::reconcile::settings::RoundSettings;
 use crate::seconds::Retry;
-use crate::snapshot::Snapshot;
+use crate::snapshot::{OwnPods, Snapshot};
 
 /// The wait, in seconds, while the first list of pods is incomplete, or policies are not known.
 // A pod that is not known yet is not missing, and policies may say how the cluster is scaled.
@@ -106,9 +106,11 @@ pub(crate) enum LookEnd {
 pub(crate) enum Looked {
     /// The look is over.
     Rest(LookEnd),
-    /// The effects of this round are to be performed, and their results [remembered](remember). They follow from
-    /// this state.
-    Effects(Box<Round>, Box<Snapshot>),
+    /// The effects of this round are to be performed, and their results [remembered](remember). The pods are those
+    /// that it was made from.
+    // Effects may wait long at the gate, in all clusters at once: the rest of the snapshot would be most of the
+    // process's memory meanwhile.
+    Effects(Box<Round>, OwnPods),
 }
 
 /// The process in which a look is made: it reads, asks and writes.
@@ -201,7 +203,7 @@ pub(crate) async fn look<H: LookHost>(state: &mut LookState, host: &mut H) -> Lo
     if round.chains.is_empty() {
         return Looked::Rest(remember(state, host, round, &[], Some(snapshot)).await);
     }
-    Looked::Effects(Box::new(round), snapshot)
+    Looked::Effects(Box::new(round), snapshot.pods)
 }
 
 /// Takes the next step of the hand-over. Returns how the look ends, unless this process owns the cluster.
@@ -273,8 +275,8 @@ mod tests {
     use crate::reconcile::effects::failure::ApiStatus;
     use crate::reconcile::ownership::handover::{GRACE_S, RECORD};
     use crate::reconcile::{Handover, Reply, ScalerRole, eligibility, round};
+    use crate::snapshot::ClusterId;
     use crate::snapshot::pod_object::PodObject;
-    use crate::snapshot::{ClusterId, OwnPods};
 
     /// 2026-01-14T12:00:00Z
     const NOW: f64 = 1_768_392_000.0;
@@ -609,10 +611,10 @@ mod tests {
         let mut state = LookState::default();
         let mut host = PlayedHost::new("central/rayfit-system");
         host.answer = Ok(2);
-        let Looked::Effects(round, snapshot) = host.look(&mut state) else {
+        let Looked::Effects(round, pods) = host.look(&mut state) else {
             panic!("pods are launched");
         };
-        assert_eq!(snapshot.pods.len(), 1);
+        assert_eq!(pods.len(), 1);
         let late = [Done {
             about: round.chains[0].about.clone(),
             effect: round.chains[0].next().unwrap(),

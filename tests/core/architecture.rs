@@ -296,7 +296,7 @@ const BUDGETS: [(&str, usize); 9] = [
     ("rules", 6_175),
     ("reconcile", 3_995),
     ("controller", 3_675),
-    ("cli", 3_880),
+    ("cli", 3_877),
     ("snapshot", 2_529),
     ("manifests", 1_477),
     ("", 21_475),

@@ -124,11 +124,8 @@ impl WorkerPods {
             match live.as_ref().ok().and_then(|live| live.get(pod.name)) {
                 // Ray does not run in it yet.
                 None => {}
-                Some(ray) if ray.status == NodeStatus::Idle => {
-                    if ray.idle_duration_ms >= IDLE_MS {
-                        idle.add(has);
-                    }
-                }
+                Some(ray) if ray.status == NodeStatus::Idle && ray.idle_duration_ms < IDLE_MS => {}
+                Some(ray) if ray.status == NodeStatus::Idle => idle.add(has),
                 Some(ray) => {
                     let used = ray.used_amounts();
                     let left = |has: f64, name: &str| {

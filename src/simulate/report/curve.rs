@@ -138,7 +138,7 @@ pub fn panel(
     };
     // The areas of demand lie under the lines of capacity.
     let levels = axes.levels.iter().map(|((title, _, unit, of), axis)| Lane {
-        title: *title,
+        title,
         axis: axis.clone(),
         height: if *title == CPU.0 { 190.0 } else { 80.0 },
         tracks: vec![

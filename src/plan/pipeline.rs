@@ -1,5 +1,5 @@
 //! The decision with all slices: Ray's decision, and what is added to it, in this order, which is that of the table in
-//! `docs/planner.md`.
+//! `docs/planner.md`. A slice is left out where the settings say so ([`Slice`]).
 //!
 //! 1. Reading. Rows, groups and resizes count as the objects have them (`objects`, `resizes`, `raylets`).
 //!    Nodes that go in any case take nothing (`departures`, `blocked`), and those
@@ -13,8 +13,6 @@
 //!    what waits (`rooms`). The hosts of a replica go together (`whole_replicas`).
 //! 5. In the plan: new pods are made as large as their demand (`initial_sizes`), and workers with work are marked
 //!    (`holds`).
-//!
-//! A slice is left out where the settings say so ([`Slice`]).
 
 use std::collections::BTreeMap;
 

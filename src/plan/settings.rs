@@ -91,7 +91,7 @@ impl PlanSettings {
         !self.left_out.contains(&slice)
     }
 
-    /// What a slice gives; nothing where it is left out.
+    /// Decides by a slice, and gives the default value where it is left out.
     pub(crate) fn with<T: Default>(&self, slice: Slice, decide: impl FnOnce() -> T) -> T {
         if self.has(slice) {
             decide()

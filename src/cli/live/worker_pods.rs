@@ -1,4 +1,4 @@
-//! What the worker pods of RayClusters have, and what of it could be saved. Pure.
+//! Amounts that the worker pods of RayClusters have, and the part of them that could be saved. Pure.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -85,7 +85,7 @@ pub(crate) struct WorkerPods {
     /// The namespace and the name of the RayCluster.
     cluster: String,
     pub(crate) have: PodAmounts,
-    /// Those of them on which nothing runs, if Ray says so.
+    /// The part of them on which nothing runs, if Ray says so.
     idle: Option<PodAmounts>,
     /// The CPUs and GPUs of those with work that no work has asked Ray for.
     not_asked_for: Option<PodAmounts>,

@@ -58,7 +58,7 @@ pub(crate) fn of_group(decided: &Decided<'_>, number: GroupIndex) -> Option<CpuA
             let requests = node.placed.iter().flatten().map(of_request);
             requests.fold(largest, Size::max)
         }
-        SizedFor::Demand => largest.max(size(&|name| node.taken(name).unwrap_or(0.0))),
+        SizedFor::Demand => largest.max(size(&|name| node.amounts.taken(name).unwrap_or(0.0))),
     });
     let size = multiple(largest, base, limits);
     base.is_below(size).then(|| CpuAndMemory {

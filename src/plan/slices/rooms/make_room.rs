@@ -38,8 +38,7 @@ const IDLE_S: f64 = 10.0;
 /// The most steps for looking for room. They do not count towards the work budget of the decision.
 const STEPS: u64 = 1_000_000;
 
-/// The most steps for looking for idle nodes that wait for room. Few do, and those that are not found go a moment
-/// too early.
+/// The most steps for looking for idle nodes that wait for room. Those that are not found go a moment too early.
 const WAITING_STEPS: u64 = 10_000;
 
 /// The most Kubernetes nodes of which it is remembered that they have room. On any further one, room counts for

@@ -107,7 +107,10 @@ func (d *Driver) start() error {
 	}
 	go func() {
 		defer close(d.lines)
-		for scanner := bufio.NewScanner(stdout); scanner.Scan(); {
+		scanner := bufio.NewScanner(stdout)
+		// A value is one line, and a dashboard is a long one.
+		scanner.Buffer(nil, 1<<20)
+		for scanner.Scan() {
 			if line := scanner.Text(); strings.HasPrefix(line, "{") {
 				d.lines <- line
 			} else {

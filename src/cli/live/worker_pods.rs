@@ -13,6 +13,7 @@ use crate::ray::resource::{cores, from_cores};
 use crate::ray::{Cluster, Kind};
 use crate::report::table::Table;
 use crate::simulate::price::Price;
+use crate::simulate::result::GIB;
 use crate::snapshot::gcs::{ClusterResourceState, NodeStatus};
 use crate::snapshot::pod::{Pod, PodRole};
 
@@ -22,8 +23,6 @@ const IDLE_MS: i64 = 300_000;
 
 /// The most RayClusters in a text.
 const MOST_LINES: usize = 20;
-
-const GIB: f64 = 1_073_741_824.0;
 
 /// Pods, the amounts that Kubernetes reserves for them, and their price.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]

@@ -13,8 +13,8 @@ use crate::plan::outcome::step::PlacementStep;
 use crate::plan::packing::pack::{Packing, PackingRules};
 
 impl Packing<'_> {
-    /// Lets pods grow towards their resize limits for the requests that are left. Every pod that was considered moves to the end of the order: first the
-    /// pods that were picked, then the others.
+    /// Lets pods grow towards their resize limits for the requests that are left. Every pod that was considered moves to
+    /// the end of the order: first the pods that were picked, then the others.
     pub(crate) fn grow(&mut self, order: Vec<NodeIndex>) -> Vec<NodeIndex> {
         let can_grow = |packing: &Self, number: &NodeIndex| packing.growth(*number).is_some();
         let (mut growing, mut order): (Vec<_>, Vec<_>) =

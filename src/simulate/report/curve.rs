@@ -6,6 +6,7 @@ use crate::simulate::report::axis::{Axis, number_of};
 use crate::simulate::report::chart::{Panel, svg};
 use crate::simulate::report::lanes::{Lane, Track, draw};
 use crate::simulate::report::table::{duration, row_name};
+use crate::simulate::result::GIB;
 use crate::simulate::study::StudyRow;
 use crate::simulate::world::ledger::curves::{CurveLevel, Point};
 
@@ -16,7 +17,6 @@ pub const MOST_POINTS: usize = 600;
 const MOMENTS: u32 = 10;
 
 const WIDTH: f64 = 640.0;
-const GIB: f64 = 1_073_741_824.0;
 
 /// A resource of charts: its title, its unit in sentences, the amount of one unit, and its levels at a point.
 type ChartResource = (&'static str, &'static str, f64, fn(&Point) -> CurveLevel);

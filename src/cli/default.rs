@@ -1,6 +1,5 @@
 //! `rayfit default`: the object as admission would store it.
 
-use std::io::Write as _;
 use std::path::PathBuf;
 
 use anyhow::Context as _;
@@ -84,8 +83,7 @@ impl DefaultCommand {
                 out.push_str(&write(&result));
             }
         }
-        anstream::stdout().write_all(out.as_bytes())?;
-        Ok(Outcome::Clean)
+        outcome::print(&out)
     }
 }
 

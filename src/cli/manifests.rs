@@ -1,12 +1,12 @@
 //! `rayfit manifests`: the manifests that install Rayfit.
 
 use std::fs;
-use std::io::Write as _;
 use std::path::PathBuf;
 
 use anyhow::Context as _;
 
 use super::Outcome;
+use super::shared::outcome;
 use crate::manifests::options::MONITORING;
 use crate::manifests::{
     self, Certificates, FailurePolicy, ManifestOptions, kustomize, names, to_yaml,
@@ -198,8 +198,7 @@ impl ManifestsCommand {
             text.push_str(EVERY_SECRET);
         }
         text.push_str(&to_yaml(&manifests::objects(&options)));
-        std::io::stdout().write_all(text.as_bytes())?;
-        Ok(Outcome::Clean)
+        outcome::print(&text)
     }
 
     fn options(self) -> ManifestOptions {

@@ -1,15 +1,12 @@
 //! The command line: one file per command. This is part of the shell: it reads files and the
 //! terminal, and leaves every decision to the core.
 //!
-//! A command is a clap struct with `fn run(self) -> anyhow::Result<Outcome>`, or that function alone where it has one argument
-//! at most; to add one, write its file and list it in `Command`.
+//! A command is a clap struct with `fn run(self) -> anyhow::Result<Outcome>`; to add one, write its file and list it in
+//! `Command`. Those of one expression are written there.
 
 mod check;
-mod completions;
-mod crd;
 mod default;
 mod dev_certs;
-mod explain;
 mod live;
 mod manifests;
 mod plan;
@@ -32,6 +29,12 @@ use std::process::ExitCode;
 use clap::Parser;
 
 pub use shared::outcome::Outcome;
+
+use shared::outcome::print;
+
+use crate::manifests::to_yaml;
+use crate::policy::resource;
+use crate::report::page;
 
 /// Makes Ray clusters on Kubernetes (KubeRay) scale and resize in place safely.
 #[derive(Debug, Parser)]
@@ -104,17 +107,25 @@ impl Command {
             Self::Recommend(command) => command.run(),
             Self::Simulate(command) => command.run(),
             Self::Status(command) => command.run(),
-            Self::Explain { query } => explain::run(&query),
+            Self::Explain { query } => {
+                let page = page::find(&query).map_err(anyhow::Error::msg)?;
+                print(&page::render(&page))
+            }
             Self::Rules(command) => command.run(),
             Self::Serve(command) => command.run(),
             Self::Sidecar(command) => command.run(),
             Self::Manifests(command) => command.run(),
-            Self::Crd => crd::run(),
+            Self::Crd => print(&to_yaml(&[resource::definition()])),
             Self::Rollout(command) => command.run(),
             Self::Release(command) => command.run(),
             Self::Vap(command) => command.run(),
             Self::DevCerts(command) => command.run(),
-            Self::Completions { shell } => completions::run(shell, &mut command()),
+            Self::Completions { shell } => {
+                // clap_complete panics when its writer fails, so it writes to memory.
+                let mut script = Vec::new();
+                clap_complete::generate(shell, &mut command(), "rayfit", &mut script);
+                print(&String::from_utf8(script)?)
+            }
         }
     }
 }

@@ -1,6 +1,5 @@
 //! `rayfit recommend`: settings of a RayCluster that suit a workload better.
 
-use std::io::Write as _;
 use std::path::PathBuf;
 
 use anyhow::{Context as _, bail};
@@ -181,8 +180,7 @@ impl RecommendCommand {
                 format!("{headline}\n\n{table}\n{legend}{patch}")
             }
         };
-        anstream::stdout().write_all(text.as_bytes())?;
-        Ok(Outcome::Clean)
+        outcome::print(&text)
     }
 
     fn search(&self) -> anyhow::Result<Search> {

@@ -1,9 +1,8 @@
 //! `rayfit release`: in an emergency, lets Ray objects through while no webhook answers.
 
-use std::io::Write as _;
-
 use super::Outcome;
 use super::live::{self, block_on};
+use super::shared::outcome;
 use crate::audit;
 use crate::manifests::names;
 
@@ -31,13 +30,11 @@ impl ReleaseCommand {
             Ok(audit::release(&client, &self.namespace).await?)
         })?;
         // To release twice is no error: in an emergency somebody else may have been faster.
-        let outcome = if changed {
-            "released: Ray objects are stored without validation while no webhook answers"
+        outcome::print(if changed {
+            "released: Ray objects are stored without validation while no webhook answers\n"
         } else {
             "nothing to release: Ray objects are already stored without validation while no \
-             webhook answers"
-        };
-        writeln!(anstream::stdout(), "{outcome}")?;
-        Ok(Outcome::Clean)
+             webhook answers\n"
+        })
     }
 }

@@ -164,59 +164,15 @@ fn earlier(path: &Path) -> anyhow::Result<EarlierReport> {
     })
 }
 
-/// A kind of objects around the Ray objects.
-struct Fact {
-    /// Its key among the facts.
-    key: &'static str,
-    kind: &'static str,
-    plural: &'static str,
-    /// The judgements that the report lacks without it.
-    judges: &'static str,
-}
-
-const FACTS: [Fact; 4] = [
-    Fact {
-        key: "nodes",
-        kind: "Node",
-        plural: "nodes",
-        judges: "whether a Kubernetes node is large enough for resize limits (RF115)",
-    },
-    Fact {
-        key: "namespaces",
-        kind: "Namespace",
-        plural: "namespaces",
-        judges: "what RayPolicies say that go by the labels of namespaces",
-    },
-    Fact {
-        key: "limitRanges",
-        kind: "LimitRange",
-        plural: "limitranges",
-        judges: "what LimitRanges bound or set (RF117, limits of RayPolicies)",
-    },
-    Fact {
-        key: "resourceQuotas",
-        kind: "ResourceQuota",
-        plural: "resourcequotas",
-        judges: "what ResourceQuotas bound (RF117)",
-    },
+/// The kinds of objects around the Ray objects: the key among the facts, the kind, and the judgements that the report
+/// lacks without it.
+#[rustfmt::skip]
+const FACTS: [(&str, &str, &str); 4] = [
+    ("nodes", "Node", "whether a Kubernetes node is large enough for resize limits (RF115)"),
+    ("namespaces", "Namespace", "what RayPolicies say that go by the labels of namespaces"),
+    ("limitRanges", "LimitRange", "what LimitRanges bound or set (RF117, limits of RayPolicies)"),
+    ("resourceQuotas", "ResourceQuota", "what ResourceQuotas bound (RF117)"),
 ];
-
-impl Fact {
-    /// The judgements that the report lacks because the objects could not be listed, and the remedy.
-    fn limitation(&self, error: &kube::Error) -> String {
-        let Self { plural, judges, .. } = self;
-        let remedy = match error {
-            kube::Error::Api(status) if status.code == 403 => {
-                format!("you need the permission to list {plural} in the whole cluster")
-            }
-            _ => "try again".to_owned(),
-        };
-        let error = text(error);
-        format!(
-            "{plural} cannot be listed ({error}), so this report does not say {judges}: {remedy}"
-        )
-    }
-}
 
 /// The Ray objects that are stored in a cluster, its facts and its RayPolicies. Ray objects must be readable; of facts
 /// that are not, the user is told what the report does not say without them.
@@ -236,11 +192,12 @@ async fn stored(client: &Client) -> anyhow::Result<(Vec<Value>, Facts, Policies)
             text(&error)
         )),
     }
-    for fact in FACTS {
-        match list(client, ("", "v1", fact.kind), fact.plural).await {
-            Ok(items) => drop(facts.insert(fact.key.to_owned(), json!(items))),
+    for (key, kind, judges) in FACTS {
+        let plural = key.to_ascii_lowercase();
+        match list(client, ("", "v1", kind), &plural).await {
+            Ok(items) => drop(facts.insert(key.to_owned(), json!(items))),
             // Facts are optional: without one, the report lacks the judgements that need it, and says so.
-            Err(error) => outcome::warn(fact.limitation(&error)),
+            Err(error) => outcome::warn(limitation(&plural, judges, &error)),
         }
     }
     Ok((
@@ -248,6 +205,18 @@ async fn stored(client: &Client) -> anyhow::Result<(Vec<Value>, Facts, Policies)
         serde_json::from_value(Value::Object(facts))?,
         policies,
     ))
+}
+
+/// The judgements that the report lacks because these objects could not be listed, and the remedy.
+fn limitation(plural: &str, judges: &str, error: &kube::Error) -> String {
+    let remedy = match error {
+        kube::Error::Api(status) if status.code == 403 => {
+            format!("you need the permission to list {plural} in the whole cluster")
+        }
+        _ => "try again".to_owned(),
+    };
+    let error = text(error);
+    format!("{plural} cannot be listed ({error}), so this report does not say {judges}: {remedy}")
 }
 
 #[cfg(test)]
@@ -260,7 +229,7 @@ mod tests {
     fn the_report_says_what_it_leaves_out_and_which_permission_is_missing() {
         let message = "nodes is forbidden: User \"ada\" cannot list resource \"nodes\"";
         let status = Status::failure(message, "Forbidden").with_code(403);
-        let text = FACTS[0].limitation(&kube::Error::Api(Box::new(status)));
+        let text = limitation("nodes", FACTS[0].2, &kube::Error::Api(Box::new(status)));
         for part in [message, "RF115", "permission to list nodes"] {
             assert!(text.contains(part), "{text}");
         }

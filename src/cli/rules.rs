@@ -1,8 +1,7 @@
 //! `rayfit rules`: the catalogue.
 
-use std::io::Write as _;
-
 use super::Outcome;
+use super::shared::outcome;
 use crate::report::{catalogue, page};
 
 /// List the rules and defaults
@@ -35,7 +34,6 @@ impl RulesCommand {
             CatalogueFormat::Json => catalogue::json(&pages),
             CatalogueFormat::Markdown => catalogue::markdown(&pages),
         };
-        anstream::stdout().write_all(text.as_bytes())?;
-        Ok(Outcome::Clean)
+        outcome::print(&text)
     }
 }

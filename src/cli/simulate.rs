@@ -1,6 +1,5 @@
 //! `rayfit simulate`: what a workload would have waited and cost.
 
-use std::io::Write as _;
 use std::path::PathBuf;
 
 use anyhow::{Context as _, bail};
@@ -8,6 +7,7 @@ use serde_json::{Value, json};
 
 use super::Outcome;
 use super::shared::format::ReportFormat;
+use super::shared::outcome;
 use super::shared::progress::Progress;
 use super::shared::workload::{self, WorldArgs};
 use crate::plan::Strategy;
@@ -92,8 +92,7 @@ impl SimulateCommand {
             })),
             ReportFormat::Html => page::html(&study, &rows),
         };
-        anstream::stdout().write_all(text.as_bytes())?;
-        Ok(Outcome::Clean)
+        outcome::print(&text)
     }
 
     fn study(&self) -> anyhow::Result<Study> {

@@ -1,8 +1,7 @@
 //! `rayfit vap`: the rules as ValidatingAdmissionPolicies, for clusters without webhooks.
 
-use std::io::Write as _;
-
 use super::Outcome;
+use super::shared::outcome;
 use super::shared::settings::rule_and_mode;
 use crate::manifests::{FailurePolicy, to_yaml};
 use crate::policy::settings::KUBERAY_OPERATOR;
@@ -70,8 +69,6 @@ impl VapCommand {
             only_namespaces: self.only_namespaces,
             defaults: self.defaults,
         };
-        let yaml = to_yaml(&vap::objects(&options));
-        std::io::stdout().write_all(yaml.as_bytes())?;
-        Ok(Outcome::Clean)
+        outcome::print(&to_yaml(&vap::objects(&options)))
     }
 }

@@ -232,7 +232,7 @@ async fn ask(
 }
 
 /// A client of a cluster's GCS at `address`, or through a forwarded port.
-async fn connect(
+pub(super) async fn connect(
     client: &Client,
     key: &Key,
     cluster: &Value,
@@ -253,18 +253,8 @@ async fn connect(
     Ok(credentials.client(key, &head).await?)
 }
 
-/// A client of the GCS of a cluster.
-pub(crate) async fn gcs_of(
-    client: &Client,
-    key: &Key,
-    address: Option<Address>,
-) -> anyhow::Result<gcs::Client> {
-    let (cluster, pods) = objects(client, key).await?;
-    connect(client, key, &cluster, &pods, address).await
-}
-
 /// A cluster and its pods.
-async fn objects(client: &Client, key: &Key) -> anyhow::Result<(Value, OwnPods)> {
+pub(super) async fn objects(client: &Client, key: &Key) -> anyhow::Result<(Value, OwnPods)> {
     let cluster = cluster(client, key).await?;
     let labelled = format!("{CLUSTER_LABEL}={}", key.name);
     let labelled = pods(client, Some(&key.namespace), &labelled, "").await?;
@@ -310,7 +300,13 @@ pub(crate) async fn worker_pods(
             if at >= MOST_ASKED {
                 return workers;
             }
-            let state = timeout(ASK_PATIENCE, state_of(client, cluster, &pods)).await;
+            let asked = async {
+                let text = |key: &str| cluster["metadata"][key].as_str().unwrap_or_default();
+                let key = Key::new(text("namespace"), text("name"))?;
+                let gcs = connect(client, &key, cluster, &pods, None).await?;
+                anyhow::Ok(gcs.cluster_resource_state().await?)
+            };
+            let state = timeout(ASK_PATIENCE, asked).await;
             let state = state.unwrap_or_else(|_| Err(anyhow!("no answer within {ASK_PATIENCE:?}")));
             let state = state.as_ref().map_err(|error| format!("{error:#}"));
             WorkerPods::of(cluster, pods.iter(), state, price)
@@ -319,17 +315,6 @@ pub(crate) async fn worker_pods(
     let mut all: Vec<WorkerPods> = asked.collect().await;
     all.sort_by_cached_key(WorkerPods::rank);
     Ok(all)
-}
-
-async fn state_of(
-    client: &Client,
-    cluster: &Value,
-    pods: &OwnPods,
-) -> anyhow::Result<ClusterResourceState> {
-    let text = |key: &str| cluster["metadata"][key].as_str().unwrap_or_default();
-    let key = Key::new(text("namespace"), text("name"))?;
-    let gcs = connect(client, &key, cluster, pods, None).await?;
-    Ok(gcs.cluster_resource_state().await?)
 }
 
 /// All RayClusters, of one namespace or of all.

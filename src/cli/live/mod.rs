@@ -18,7 +18,7 @@ use serde_json::Value;
 
 pub(super) use list::{list, policies};
 pub(super) use look::{LiveState, clusters, ray_pods, worker_pods as ask_for_worker_pods};
-use look::{cluster, gcs_of, look};
+use look::{cluster, connect, look, objects};
 
 use crate::apiserver::error_chain::text;
 use crate::cli::shared::outcome;
@@ -86,7 +86,8 @@ impl LiveArgs {
     /// A client of the GCS of a cluster.
     pub(super) async fn gcs(&self, key: &Key) -> anyhow::Result<gcs::Client> {
         let client = self.api.client().await?;
-        gcs_of(&client, key, self.gcs_address.clone()).await
+        let (cluster, pods) = objects(&client, key).await?;
+        connect(&client, key, &cluster, &pods, self.gcs_address.clone()).await
     }
 
     /// Observes a cluster, and reads how policies say that it is scaled.

@@ -27,6 +27,12 @@ impl From<Outcome> for ExitCode {
     }
 }
 
+/// Writes the whole output of a command that found nothing to deny.
+pub(in crate::cli) fn print(text: &str) -> anyhow::Result<Outcome> {
+    anstream::stdout().write_all(text.as_bytes())?;
+    Ok(Outcome::Clean)
+}
+
 /// Writes `error` and its causes to standard error, unless the reader of the output has closed it
 /// (`rayfit rules | head`).
 pub(in crate::cli) fn report(error: &anyhow::Error) -> Outcome {

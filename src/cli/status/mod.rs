@@ -5,10 +5,9 @@
 mod detail;
 mod overview;
 
-use std::io::{self, Write as _};
-
 use super::Outcome;
 use super::live::{self, LiveArgs};
+use super::shared::outcome;
 use crate::controller::observe::Key;
 use crate::simulate::price::Price;
 
@@ -54,7 +53,6 @@ impl StatusCommand {
                 Ok(overview::text(&clusters, &pods, self.price))
             })?,
         };
-        io::stdout().write_all(text.as_bytes())?;
-        Ok(Outcome::Clean)
+        outcome::print(&text)
     }
 }

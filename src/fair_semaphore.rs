@@ -5,8 +5,9 @@
 //! In: the flow for which a permit is needed. Out: a permit, until it is dropped. Invariant:
 //! no more permits are given than there are, and one for a task that has given up goes to the next.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
 use crate::fair_queue::{FairQueue, FlowOfGroup};
@@ -68,7 +69,7 @@ impl<F: FlowOfGroup> FairSemaphore<F> {
         is_full: impl FnOnce(&mut WaitingTasks<F>) -> bool,
     ) -> Option<FairPermit<F>> {
         let given = {
-            let mut state = self.lock();
+            let mut state = self.0.lock();
             if state.free > 0 {
                 state.free -= 1;
                 return Some(FairPermit(self.clone()));
@@ -82,17 +83,12 @@ impl<F: FlowOfGroup> FairSemaphore<F> {
         };
         given.await.ok()
     }
-
-    fn lock(&self) -> MutexGuard<'_, SemaphoreState<F>> {
-        // No code panics while it holds the lock.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl<F: FlowOfGroup> Drop for FairPermit<F> {
     fn drop(&mut self) {
         let next = {
-            let mut state = self.0.lock();
+            let mut state = self.0.0.lock();
             let mut all = std::iter::from_fn(|| state.waiting.pop());
             let next = all.find(|next| !next.is_closed());
             if next.is_none() {
@@ -164,7 +160,7 @@ mod tests {
         drop(third);
         drop(flood);
         drop(semaphore.acquire_within(&flow(3), 3).await.unwrap());
-        let state = semaphore.lock();
+        let state = semaphore.0.lock();
         assert!(state.free == 1 && state.waiting.is_empty());
     }
 
@@ -185,7 +181,7 @@ mod tests {
 
     /// Waits until so many wait.
     async fn until_waiting(semaphore: &FairSemaphore, number: usize) {
-        while semaphore.lock().waiting.len() < number {
+        while semaphore.0.lock().waiting.len() < number {
             yield_now().await;
         }
     }
@@ -204,7 +200,7 @@ mod tests {
             let waiting = semaphore.clone();
             tasks.push(tokio::spawn(async move {
                 let _permit = semaphore.acquire(&namespace).await;
-                order.lock().unwrap().push(namespace);
+                order.lock().push(namespace);
             }));
             until_waiting(&waiting, number).await;
         }
@@ -212,9 +208,7 @@ mod tests {
         for task in tasks {
             task.await.unwrap();
         }
-        let order: Vec<String> = (order.lock().unwrap().iter())
-            .map(ToString::to_string)
-            .collect();
+        let order: Vec<String> = (order.lock().iter()).map(ToString::to_string).collect();
         assert_eq!(order, ["many", "one", "many", "many", "many"]);
     }
 
@@ -230,8 +224,8 @@ mod tests {
         assert!(gone.await.unwrap_err().is_cancelled());
         drop(held);
         let again = semaphore.acquire(&namespace).await;
-        assert_eq!(semaphore.lock().free, 0);
+        assert_eq!(semaphore.0.lock().free, 0);
         drop(again);
-        assert_eq!(semaphore.lock().free, 1, "as many as before");
+        assert_eq!(semaphore.0.lock().free, 1, "as many as before");
     }
 }

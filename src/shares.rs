@@ -9,10 +9,11 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::net::{IpAddr, Ipv6Addr};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 /// The address for which a share is held.
@@ -112,7 +113,7 @@ impl Shares {
     /// share counts as waiting for its client from now on.
     pub fn take(&self, source: ConnectionSource, units: usize) -> Result<Share, Full> {
         let now = self.now();
-        let mut ledger = self.ledger();
+        let mut ledger = self.ledger.lock();
         ledger.make_room(&self.bounds, source, units, now, None)?;
         let holder = Arc::new(Holder::default());
         holder.waiting.store(now, Ordering::Relaxed);
@@ -132,7 +133,7 @@ impl Shares {
 
     /// Makes one share give way, if any waits for its client.
     pub fn make_way(&self) {
-        let mut ledger = self.ledger();
+        let mut ledger = self.ledger.lock();
         if let Some(largest) = ledger.largest() {
             ledger.give_way(largest, None, |_| true);
         }
@@ -146,11 +147,6 @@ impl Shares {
     fn now(&self) -> u64 {
         // 0 stands for a share that is being worked on.
         u64::try_from(self.start.elapsed().as_millis()).unwrap_or(u64::MAX - 1) + 1
-    }
-
-    fn ledger(&self) -> MutexGuard<'_, Ledger> {
-        // A panic elsewhere leaves the ledger usable.
-        self.ledger.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -242,7 +238,7 @@ impl Share {
     pub fn grow(&self, units: usize) -> Result<(), Full> {
         let Shares { bounds, .. } = &self.shares;
         let now = self.shares.now();
-        let mut ledger = self.shares.ledger();
+        let mut ledger = self.shares.ledger.lock();
         ledger.make_room(bounds, self.source, units, now, Some(self.id))?;
         let account = ledger.sources.get_mut(&self.source).ok_or(Full::All)?;
         let (count, _) = account.holders.get_mut(&self.id).ok_or(Full::All)?;
@@ -283,7 +279,7 @@ impl Share {
 
 impl Drop for Share {
     fn drop(&mut self) {
-        drop(self.shares.ledger().remove(self.source, self.id));
+        drop(self.shares.ledger.lock().remove(self.source, self.id));
         self.shares.returned.notify_one();
     }
 }
@@ -317,8 +313,8 @@ mod tests {
         assert!(few.is_recalled() && !own.is_recalled());
         assert!(!many[1].is_recalled() && !many[2].is_recalled());
         drop((many, few, next, own));
-        assert_eq!(shares.ledger().used, 0);
-        assert!(shares.ledger().sources.is_empty());
+        assert_eq!(shares.ledger.lock().used, 0);
+        assert!(shares.ledger.lock().sources.is_empty());
     }
 
     #[test]
@@ -344,7 +340,8 @@ mod tests {
         held[0].holder.waiting.store(1, Ordering::Relaxed);
         let hour_later = 3_600_001;
         let room = shares
-            .ledger()
+            .ledger
+            .lock()
             .make_room(&shares.bounds, source(1), 1, hour_later, None);
         room.unwrap();
         assert!(held[0].is_recalled() && !held[1].is_recalled());
@@ -360,7 +357,7 @@ mod tests {
         assert_eq!(large.grow(1), Err(Full::All), "it has been taken back");
         assert_eq!(small.grow(7), Err(Full::Source));
         small.grow(6).unwrap();
-        assert_eq!(shares.ledger().used, 10);
+        assert_eq!(shares.ledger.lock().used, 10);
     }
 
     #[test]

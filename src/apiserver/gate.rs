@@ -6,9 +6,10 @@
 //! server, or more work than the rate allows, therefore slows all clusters down and stops none of
 //! them. What may pass is decided by [`crate::flow_control`]; here are the tasks that wait.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::sync::{Notify, oneshot, watch};
 use tokio::time::timeout;
 
@@ -74,7 +75,12 @@ impl Gate {
         // A cluster that has to wait does not do so at the front.
         self.0.patience.over(Some(flow)).await;
         let (call, called) = oneshot::channel();
-        let ticket = self.lock().join(flow, call).ok_or(NotAdmitted::TooMany)?;
+        let ticket = self
+            .0
+            .flows
+            .lock()
+            .join(flow, call)
+            .ok_or(NotAdmitted::TooMany)?;
         let mut waiting = QueuedRequest {
             gate: self,
             ticket,
@@ -88,7 +94,11 @@ impl Gate {
         loop {
             // These two locks are always taken in this order, here and in `rate`.
             let now = self.0.patience.now();
-            let decision = self.lock().admit(flow, now, &self.0.patience.lock());
+            let decision = self
+                .0
+                .flows
+                .lock()
+                .admit(flow, now, &self.0.patience.until.lock());
             match decision {
                 SendDecision::Sent => {
                     return Ok(Pass {
@@ -106,7 +116,11 @@ impl Gate {
     pub async fn rate(&self) {
         loop {
             let now = self.0.patience.now();
-            let taken = self.lock().take_rate(now, &self.0.patience.lock());
+            let taken = self
+                .0
+                .flows
+                .lock()
+                .take_rate(now, &self.0.patience.until.lock());
             let Err(later) = taken else { return };
             self.0.patience.pass_to(later).await;
         }
@@ -131,14 +145,10 @@ impl Gate {
     /// Tells the next request that it is at the front. If the request gives up at this moment, the
     /// front is dropped, and that tells the next one.
     fn call(&self) {
-        let next = self.lock().call();
+        let next = self.0.flows.lock().call();
         if let Some(next) = next {
             drop(next.send(Front(self.clone())));
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, RequestFlows<oneshot::Sender<Front>>> {
-        self.0.flows.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -150,20 +160,20 @@ impl std::fmt::Debug for Gate {
 
 impl Drop for Front {
     fn drop(&mut self) {
-        self.0.lock().step_aside();
+        self.0.0.flows.lock().step_aside();
         self.0.call();
     }
 }
 
 impl Drop for QueuedRequest<'_> {
     fn drop(&mut self) {
-        self.gate.lock().leave(&self.ticket);
+        self.gate.0.flows.lock().leave(&self.ticket);
     }
 }
 
 impl Drop for Pass {
     fn drop(&mut self) {
-        self.gate.lock().end(&self.flow);
+        self.gate.0.flows.lock().end(&self.flow);
         // Unlike notify_waiters this is kept for a request that is only about to wait.
         self.gate.0.ended.notify_one();
         self.gate.call();

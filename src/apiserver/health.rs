@@ -5,9 +5,10 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::time::Instant;
 
 /// All watches of a process.
@@ -80,7 +81,7 @@ impl Watches {
             opened: Instant::now(),
             state: Mutex::default(),
         });
-        let mut registry = self.lock();
+        let mut registry = self.0.lock();
         // The metric exists from 0 on: Prometheus sees no increase in a series that begins with 1.
         registry.skipped.entry(title).or_default();
         registry.open.push(Arc::downgrade(&watch));
@@ -99,7 +100,7 @@ impl Watches {
 
     /// The numbers by title, for metrics.
     pub fn counts(&self) -> BTreeMap<&'static str, WatchCount> {
-        let skipped = self.lock().skipped.clone();
+        let skipped = self.0.lock().skipped.clone();
         let mut counts: BTreeMap<_, WatchCount> = BTreeMap::new();
         for (title, skipped) in skipped {
             counts.entry(title).or_default().skipped = skipped;
@@ -113,13 +114,9 @@ impl Watches {
     }
 
     fn all(&self) -> Vec<Arc<Watch>> {
-        let mut registry = self.lock();
+        let mut registry = self.0.lock();
         registry.open.retain(|watch| watch.strong_count() > 0);
         registry.open.iter().filter_map(Weak::upgrade).collect()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Registry> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -131,7 +128,7 @@ impl Beacon {
 
     /// Reports that a list is complete, or that something arrived after one.
     pub fn hear(&self) {
-        let mut state = self.watch.lock();
+        let mut state = self.watch.state.lock();
         let failed = state.failure.take();
         state.is_absent = false;
         let since = state.heard.replace(Instant::now());
@@ -150,7 +147,7 @@ impl Beacon {
     /// Reports that the watch failed and is tried again; `is_absent` if because the API server does not know the
     /// resource, which may be installed later. That is logged once, until the watch is well again.
     pub fn fail(&self, why: &str, is_absent: bool) {
-        let mut state = self.watch.lock();
+        let mut state = self.watch.state.lock();
         let is_first = state.failure.is_none();
         state.failure = Some(why.to_owned());
         state.is_absent = is_absent;
@@ -166,20 +163,20 @@ impl Beacon {
 
     /// Reports that an object could not be read.
     pub fn skip(&self) {
-        let mut registry = self.watches.lock();
+        let mut registry = self.watches.0.lock();
         *registry.skipped.entry(self.watch.title).or_default() += 1;
     }
 
     /// The time since anything arrived, counted from the opening of the watch if nothing ever has.
     pub fn silence(&self) -> Duration {
-        let heard = self.watch.lock().heard;
+        let heard = self.watch.state.lock().heard;
         heard.unwrap_or(self.watch.opened).elapsed()
     }
 }
 
 impl Watch {
     fn trouble(&self) -> Option<WatchTrouble> {
-        let state = self.lock();
+        let state = self.state.lock();
         let time = state.heard.unwrap_or(self.opened).elapsed();
         let is_unknown = state.heard.is_none();
         // A resource that was never installed has no objects, so that its watch misses nothing.
@@ -204,10 +201,6 @@ impl Watch {
             is_unknown,
             why,
         })
-    }
-
-    fn lock(&self) -> MutexGuard<'_, WatchState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -8,9 +8,10 @@
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::panic::resume_unwind;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 
 use kube::Client;
+use parking_lot::Mutex;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 use tokio::sync::watch;
@@ -109,11 +110,7 @@ impl Informers {
             selection.name.clone(),
         );
         // The lock is held until the watch is listed, so that two readers never begin it twice.
-        let mut all = self
-            .0
-            .running
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.0.running.lock();
         if let Some(running) = all.get(&key).and_then(Weak::upgrade) {
             return running;
         }

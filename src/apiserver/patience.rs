@@ -1,7 +1,7 @@
 //! Patience: when the API server answers a request with `Retry-After`, requests of the client wait, not
 //! only the one that was refused. [`crate::flow_control::patience`] says which.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -10,6 +10,7 @@ use futures_util::future::BoxFuture;
 use hyper::header::RETRY_AFTER;
 use hyper::{HeaderMap, Request, Response, StatusCode};
 use kube::client::Body;
+use parking_lot::Mutex;
 use tokio::time::{Instant, sleep_until, timeout};
 use tower::{BoxError, Service, ServiceExt as _};
 
@@ -28,7 +29,7 @@ const LEASES: &str = "/apis/coordination.k8s.io/";
 /// The times until which requests to the API server wait.
 #[derive(Debug, Clone)]
 pub struct Patience {
-    until: Arc<Mutex<PatienceUntil>>,
+    pub(super) until: Arc<Mutex<PatienceUntil>>,
     /// The moment from which all times are counted.
     start: Instant,
 }
@@ -47,7 +48,7 @@ impl Patience {
     /// to a request of a flow or of the process itself.
     pub fn ask(&self, flow: Option<&Flow>, time: Option<Duration>) {
         let now = self.now();
-        self.lock().ask(now, flow, time);
+        self.until.lock().ask(now, flow, time);
     }
 
     /// Waits until requests of a flow, or of the process itself, may be sent again.
@@ -55,8 +56,8 @@ impl Patience {
         loop {
             let now = self.now();
             let until = match flow {
-                Some(flow) => self.lock().until_of(flow, now),
-                None => self.lock().until(now),
+                Some(flow) => self.until.lock().until_of(flow, now),
+                None => self.until.lock().until(now),
             };
             let Some(until) = until else { return };
             self.pass_to(until).await;
@@ -71,11 +72,6 @@ impl Patience {
     /// Waits until then.
     pub async fn pass_to(&self, time: Duration) {
         sleep_until(self.start + time).await;
-    }
-
-    /// The times until which requests wait.
-    pub(super) fn lock(&self) -> MutexGuard<'_, PatienceUntil> {
-        self.until.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -1,8 +1,8 @@
 //! The readers of one watch: each gets what the watch brings, from a beginning of a list on.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use parking_lot::Mutex;
 use serde_json::value::RawValue;
 use tokio::sync::Notify;
 
@@ -33,7 +33,7 @@ impl Readers {
     /// Adds a reader; returns the number by which it leaves.
     pub(super) fn join(&self, metadata_only: bool, take: Take) -> u64 {
         let id = self.numbers.fetch_add(1, Ordering::Relaxed);
-        self.lock().push(WatchReader {
+        self.all.lock().push(WatchReader {
             id,
             metadata_only,
             is_new: true,
@@ -45,17 +45,17 @@ impl Readers {
 
     /// Removes a reader.
     pub(super) fn leave(&self, id: u64) {
-        self.lock().retain(|reader| reader.id != id);
+        self.all.lock().retain(|reader| reader.id != id);
     }
 
     /// Returns whether no reader needs more than the objects' metadata.
     pub(super) fn need_metadata_only(&self) -> bool {
-        self.lock().iter().all(|reader| reader.metadata_only)
+        self.all.lock().iter().all(|reader| reader.metadata_only)
     }
 
     /// Tells every reader what has happened.
     pub(super) fn tell(&self, event: &WatchEvent<&RawValue>) {
-        for reader in self.lock().iter_mut() {
+        for reader in self.all.lock().iter_mut() {
             reader.is_new &= !matches!(event, WatchEvent::Begun);
             if !reader.is_new {
                 (reader.take)(event);
@@ -65,13 +65,8 @@ impl Readers {
 
     /// Waits until there is a reader for which a list has to begin.
     pub(super) async fn newcomer(&self) {
-        while !self.lock().iter().any(|reader| reader.is_new) {
+        while !self.all.lock().iter().any(|reader| reader.is_new) {
             self.joined.notified().await;
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Vec<WatchReader>> {
-        // After a panic of a reader the list is as it was; the watch ends by it.
-        self.all.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,11 +1,12 @@
 //! The API server's clock, as the header `Date` of its answers shows it.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use hyper::HeaderMap;
 use hyper::header::DATE;
 use k8s_openapi::jiff::fmt::rfc2822;
+use parking_lot::Mutex;
 
 use crate::reconcile::observed::clock_skew::ClockSkew;
 
@@ -22,7 +23,7 @@ pub struct ServerTime {
 impl ServerTime {
     /// The time by the API server's clock, as far as it is known, in seconds since 1970.
     pub fn now(&self) -> f64 {
-        let skew = self.skew.lock().unwrap_or_else(PoisonError::into_inner);
+        let skew = self.skew.lock();
         own_now() - skew.0.ahead_s()
     }
 
@@ -31,7 +32,7 @@ impl ServerTime {
         let Some(date) = date(headers) else {
             return;
         };
-        let mut guard = self.skew.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut guard = self.skew.lock();
         let (skew, logged_s) = &mut *guard;
         skew.note_answer(date, sent_at, own_now());
         let ahead_s = skew.ahead_s();

@@ -1,9 +1,10 @@
 //! The results of the audit for all objects, kind by kind, and the notification of changes.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Mutex, PoisonError};
 
+use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 use crate::object_audit::{AuditTally, AuditedObject};
@@ -21,7 +22,7 @@ pub(super) struct Board {
 impl Board {
     /// Stores the results for all objects of a kind.
     pub(super) fn post(&self, kind: Kind, judged: Vec<Arc<AuditedObject>>) {
-        let mut kinds = self.kinds.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kinds = self.kinds.lock();
         kinds.insert(kind, judged);
         // Before the last kind is known, sums would be too small.
         if kinds.len() == Kind::ALL.len() {
@@ -31,7 +32,7 @@ impl Board {
 
     /// Adds all results up: over all objects, and for each policy.
     pub(super) fn tallies(&self) -> (AuditTally, BTreeMap<String, AuditTally>) {
-        let kinds = self.kinds.lock().unwrap_or_else(PoisonError::into_inner);
+        let kinds = self.kinds.lock();
         let mut all = AuditTally::default();
         let mut by_policy: BTreeMap<String, AuditTally> = BTreeMap::new();
         for judged in kinds.values().flatten() {
@@ -45,7 +46,7 @@ impl Board {
 
     /// The results of all objects.
     pub(super) fn all(&self) -> Vec<Arc<AuditedObject>> {
-        let kinds = self.kinds.lock().unwrap_or_else(PoisonError::into_inner);
+        let kinds = self.kinds.lock();
         kinds.values().flatten().cloned().collect()
     }
 }

@@ -1,9 +1,10 @@
 //! The client: one shared connection, a deadline for each call, and classified errors.
 
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use prost::Message;
 use tokio::time::Instant;
 use tonic::client::Grpc;
@@ -134,7 +135,7 @@ impl Client {
             let header = header.map_err(|fault| self.error(call, GcsFault::Credentials(fault)))?;
             request.metadata_mut().insert("authorization", header);
         }
-        let opened = self.link().channel(Instant::now());
+        let opened = self.link.lock().channel(Instant::now());
         let (channel, generation) =
             opened.map_err(|wait| self.error(call, GcsFault::BackingOff(wait)))?;
         // tonic's own limit neither includes connecting nor receiving the body of the answer.
@@ -151,7 +152,7 @@ impl Client {
             .await;
         let fault = match answer {
             Ok(Ok(response)) => {
-                self.link().answered(generation);
+                self.link.lock().answered(generation);
                 return Ok(response.into_inner());
             }
             Ok(Err(status)) => GcsFault::from_status(&status, deadline),
@@ -161,15 +162,10 @@ impl Client {
             // A GCS with nothing to report is silent, so nothing is concluded about the connection.
             GcsFault::Deadline(_) if call == Call::Reports => {}
             GcsFault::Unreachable(_) | GcsFault::Deadline(_) | GcsFault::Tls(_) => {
-                self.link().failed(generation, Instant::now());
+                self.link.lock().failed(generation, Instant::now());
             }
-            _ => self.link().answered(generation),
+            _ => self.link.lock().answered(generation),
         }
         Err(self.error(call, fault))
-    }
-
-    fn link(&self) -> MutexGuard<'_, Link> {
-        // No code panics while it holds the lock, and a link is whole at every moment.
-        self.link.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -5,9 +5,10 @@
 //! cluster is counted once, and the sum over all series is the one over all clusters.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Registry, Unit};
 
@@ -110,12 +111,12 @@ impl ClusterMetrics {
 
     /// Gives so many clusters at most series of their own. Clusters that are known already keep theirs.
     pub fn show_each(&self, own: usize) {
-        self.lock().own = own;
+        self.state.lock().own = own;
     }
 
     /// Records the figures that a decision about a cluster found.
     pub fn decided(&self, key: &Key, uid: &str, figures: ClusterFigures, now: Instant) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let (cluster, counters) = state.of(key, uid, now);
         counters.save(cluster, now);
         let wants = figures.demand > figures.unmet;
@@ -130,28 +131,28 @@ impl ClusterMetrics {
 
     /// Records the outcome of a request to resize a pod of a cluster.
     pub fn resized(&self, key: &Key, uid: &str, outcome: &'static str) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let (_, counters) = state.of(key, uid, Instant::now());
         *counters.resizes.entry(outcome).or_default() += 1;
     }
 
     /// Records that the GCS of a cluster with a running head did not answer.
     pub fn gcs_is_silent(&self, key: &Key, uid: &str, now: Instant) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let (cluster, _) = state.of(key, uid, now);
         cluster.silent_since.get_or_insert(now);
     }
 
     /// Records that the GCS of a cluster has answered, or that there is none.
     pub fn gcs_is_well(&self, uid: &str) {
-        if let Some(cluster) = self.lock().clusters.get_mut(uid) {
+        if let Some(cluster) = self.state.lock().clusters.get_mut(uid) {
             cluster.silent_since = None;
         }
     }
 
     /// Records that a cluster is no longer scaled here. Series that are about no other one end.
     pub fn forget(&self, uid: &str) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         if let Some(gone) = state.clusters.remove(uid)
             && !(state.clusters.values()).any(|other| other.series == gone.series)
         {
@@ -161,7 +162,7 @@ impl ClusterMetrics {
 
     /// The sums of each series.
     pub(super) fn sums(&self, now: Instant) -> BTreeMap<SeriesKey, SeriesSums> {
-        let state = self.lock();
+        let state = self.state.lock();
         let mut sums: BTreeMap<SeriesKey, SeriesSums> = BTreeMap::new();
         for (series, counters) in &state.counters {
             sums.entry(series.clone()).or_default().counters = counters.clone();
@@ -177,10 +178,6 @@ impl ClusterMetrics {
                 .add(&cluster.figures, cluster.series.shows_groups());
         }
         sums
-    }
-
-    fn lock(&self) -> MutexGuard<'_, ClusterTable> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

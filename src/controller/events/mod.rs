@@ -3,6 +3,8 @@
 //!
 //! In: Events as data. Out: Events in the API server. Invariant: no cluster uses up the budget of the others.
 
+use parking_lot::Mutex;
+
 mod outbox;
 mod publish;
 #[cfg(test)]
@@ -10,7 +12,7 @@ mod tests;
 
 pub use outbox::About;
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use tokio::sync::Notify;
 
@@ -54,7 +56,7 @@ impl Announcer {
     pub fn announce(&self, about: &About, events: &[ClusterEvent]) {
         for event in events {
             let is_queued = self.desk.as_ref().is_none_or(|desk| {
-                let mut outbox = desk.outbox();
+                let mut outbox = desk.outbox.lock();
                 let is_queued = outbox.put(QueuedEvent {
                     about: about.clone(),
                     event: event.clone(),

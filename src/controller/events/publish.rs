@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::num::NonZeroU32;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use governor::clock::Clock as _;
@@ -11,6 +11,7 @@ use k8s_openapi::api::core::v1::ObjectReference;
 use k8s_openapi::api::events::v1::{Event, EventSeries};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
 use kube::api::{ObjectMeta, Patch, PatchParams, PostParams, Request};
+use parking_lot::Mutex;
 use serde::de::IgnoredAny;
 use serde_json::json;
 use tokio::sync::Notify;
@@ -35,13 +36,6 @@ pub(super) struct Desk {
     pub(super) outbox: Mutex<Outbox>,
     pub(super) filled: Notify,
     pub(super) measures: Arc<ScalingMetrics>,
-}
-
-impl Desk {
-    pub(super) fn outbox(&self) -> MutexGuard<'_, Outbox> {
-        // No code panics while it holds the lock, and the outbox is consistent at every moment.
-        self.outbox.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 /// Publishes the Events in the outbox.
@@ -103,9 +97,9 @@ impl Publisher {
             // The outbox is ticked on time even while there is always an Event to publish.
             if self.ticked.elapsed() >= TICK {
                 self.ticked = Instant::now();
-                self.desk.outbox().tick();
+                self.desk.outbox.lock().tick();
             }
-            let next = self.desk.outbox().waiting.pop();
+            let next = self.desk.outbox.lock().waiting.pop();
             if let Some(next) = next {
                 return next;
             }
@@ -228,7 +222,7 @@ mod tests {
         let service = tower::service_fn(move |request: hyper::Request<Body>| {
             let method = request.method().to_string();
             let is_patch = method == "PATCH";
-            seen.lock().unwrap().push(method);
+            seen.lock().push(method);
             let (code, body) = if is_patch {
                 let gone = json!({ "kind": "Status", "apiVersion": "v1", "metadata": {},
                     "status": "Failure", "code": 404, "reason": "NotFound", "message": "not found" });
@@ -260,7 +254,7 @@ mod tests {
         let event = || ClusterEvent::warning("CannotFit", "Scaling", "1 x {CPU: 9}".to_owned());
         publisher.publish(&about, event()).await.unwrap();
         publisher.publish(&about, event()).await.unwrap();
-        assert_eq!(*seen.lock().unwrap(), ["POST", "PATCH", "POST"]);
+        assert_eq!(*seen.lock(), ["POST", "PATCH", "POST"]);
         assert_eq!(publisher.series.len(), 1, "it is counted on");
     }
 }

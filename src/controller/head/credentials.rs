@@ -1,12 +1,13 @@
 //! Clients of clusters' GCSs, with the credentials that these require.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Secret;
 use kube::api::{GetParams, Request, ResourceExt as _};
 use kube::{Client, Resource as _};
+use parking_lot::Mutex;
 use tokio::time::{Instant, timeout};
 
 use crate::apiserver::patience::RequestFlow;
@@ -136,14 +137,14 @@ impl SecretReader {
         head: &Head,
     ) -> Result<Endpoint, CredentialsError> {
         let now = Instant::now();
-        if let Some(failed) = self.failed().get(key)
+        if let Some(failed) = self.failed.lock().get(key)
             && failed.until > now
             && failed.head == *head
         {
             return Err(failed.error.clone());
         }
         let result = self.endpoint(key, head).await;
-        let mut failed = self.failed();
+        let mut failed = self.failed.lock();
         // Clusters that are gone are never asked for again, so their entries are dropped with age.
         failed.retain(|_, failed| failed.until.elapsed() < FORGOTTEN);
         let previous = failed.remove(key).filter(|previous| previous.head == *head);
@@ -200,10 +201,6 @@ impl SecretReader {
             Ok(Err(error)) => Err(failed(error_chain::text(&error))),
             Err(_) => Err(failed(format!("no answer within {LONGEST:?}"))),
         }
-    }
-
-    fn failed(&self) -> MutexGuard<'_, HashMap<Key, Failed>> {
-        self.failed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

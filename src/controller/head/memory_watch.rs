@@ -6,10 +6,11 @@
 //! not answer, or answers nonsense, is asked ever more rarely; nothing else in its cluster changes.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::sync::{Notify, watch};
 use tokio::task::AbortHandle;
 use tokio::time::{sleep, timeout};
@@ -118,7 +119,10 @@ impl MemoryWatch {
             *previous = now;
             is_new
         });
-        self.heard.reports().retain(|node, _| all.contains(node));
+        self.heard
+            .reports
+            .lock()
+            .retain(|node, _| all.contains(node));
         self.heard.fill(state);
     }
 
@@ -145,7 +149,7 @@ pub async fn fill_once(
     let mut subscription = Subscription::new(|| fastrand::u8(..));
     let reported = async {
         client.subscribe(&mut subscription, &nodes).await?;
-        while heard.reports().len() < nodes.len() {
+        while heard.reports.lock().len() < nodes.len() {
             let Some(reports) = client.reports(&mut subscription, ONCE).await? else {
                 break;
             };
@@ -233,21 +237,16 @@ async fn hear(
 impl Heard {
     /// Adds what is known to the state of a cluster.
     fn fill(&self, state: &mut ClusterResourceState) {
-        let latest = self.reports();
+        let latest = self.reports.lock();
         for node in &mut state.node_states {
             let id: Option<NodeId> = node.node_id.parse().ok();
             node.memory_in_use = id.and_then(|id| Some(latest.get(&id)?.in_use));
         }
     }
 
-    fn reports(&self) -> MutexGuard<'_, BTreeMap<NodeId, KnownMemory>> {
-        // No code panics while it holds the lock.
-        self.reports.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Keeps the reports about the nodes that were asked about.
     fn take(&self, reports: &[MemoryReport], nodes: &BTreeSet<NodeId>, now: f64) {
-        let mut latest = self.reports();
+        let mut latest = self.reports.lock();
         for report in reports.iter().filter(|report| nodes.contains(&report.node)) {
             let previous = latest.get(&report.node);
             let heard = KnownMemory::of(report.used, report.at, previous, now);
@@ -327,14 +326,14 @@ mod tests {
             is_asked().await.is_err(),
             "nobody asked about the other one"
         );
-        assert_eq!(heard.reports().len(), 1);
+        assert_eq!(heard.reports.lock().len(), 1);
         heard.take(&[report(1, 600, 15.0)], &nodes, 105.0);
         assert!(is_asked().await.is_ok(), "800 in ten seconds");
-        let in_use = heard.reports()[&id(1)].in_use;
+        let in_use = heard.reports.lock()[&id(1)].in_use;
         assert_eq!((in_use.bytes, in_use.rise_per_s), (600, 20));
         for (number, node_time) in [(550, 20.0), (5_000, 20.0), (9_000, 9e9), (1, f64::MIN)] {
             heard.take(&[report(1, number, node_time)], &nodes, 110.0);
-            let in_use = heard.reports()[&id(1)].in_use;
+            let in_use = heard.reports.lock()[&id(1)].in_use;
             assert_eq!(
                 (in_use.bytes, in_use.rise_per_s),
                 (number, 0),

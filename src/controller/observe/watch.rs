@@ -3,8 +3,9 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::panic::resume_unwind;
-use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::Arc;
 
+use parking_lot::{RwLock, RwLockReadGuard};
 use serde_json::Value;
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::task::{JoinError, JoinSet};
@@ -49,18 +50,13 @@ impl Observed {
 
     /// The stored objects.
     pub fn read(&self) -> RwLockReadGuard<'_, Store> {
-        // A panic elsewhere leaves the store usable: the next list repairs it.
-        self.store.read().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn write(&self) -> RwLockWriteGuard<'_, Store> {
-        self.store.write().unwrap_or_else(PoisonError::into_inner)
+        self.store.read()
     }
 
     /// Takes in a RayCluster that was read or patched, since it may be newer than the watch's.
     pub fn learn(&self, cluster: &Value) {
         let kind = StoredKind::RayClusters;
-        let changed = self.write().put(kind, KeptObject::of(kind, cluster));
+        let changed = self.store.write().put(kind, KeptObject::of(kind, cluster));
         self.tell(changed);
     }
 
@@ -71,14 +67,14 @@ impl Observed {
         pods: &HashMap<String, AwaitingPod>,
         by_pod: HashMap<String, Vec<NodeProspect>>,
     ) {
-        let changed = self.write().put_prospects(namespace, pods, by_pod);
+        let changed = self.store.write().put_prospects(namespace, pods, by_pod);
         self.tell(changed);
     }
 
     /// As if all pods had been listed.
     #[cfg(test)]
     pub(crate) fn has_listed_pods(&self) {
-        self.write().listed(StoredKind::Pods, None);
+        self.store.write().listed(StoredKind::Pods, None);
     }
 
     /// Watches for ever. Failures are tried again; a panic in one watch ends all of them.
@@ -140,28 +136,28 @@ impl Observed {
             WatchEvent::Begun => listed = BTreeSet::new(),
             WatchEvent::Listed(name, object) => {
                 listed.insert(name);
-                let changed = self.write().put(kind, object);
+                let changed = self.store.write().put(kind, object);
                 self.tell(changed);
             }
             WatchEvent::Complete(version) => {
                 // Known objects that are missing from a complete list are gone.
-                let names = self.read().names(kind, namespace.as_deref());
+                let names = self.store.read().names(kind, namespace.as_deref());
                 for name in names.difference(&listed) {
-                    let changed = self.write().remove(kind, name, version.as_deref());
+                    let changed = self.store.write().remove(kind, name, version.as_deref());
                     self.tell(changed);
                 }
                 listed = BTreeSet::new();
                 if std::mem::take(&mut first) {
-                    self.write().listed(kind, namespace.as_deref());
+                    self.store.write().listed(kind, namespace.as_deref());
                     tracing::debug!(?kind, namespace, "first list complete");
                 }
             }
             WatchEvent::Applied(_, object) => {
-                let changed = self.write().put(kind, object);
+                let changed = self.store.write().put(kind, object);
                 self.tell(changed);
             }
             WatchEvent::Deleted(name, version) => {
-                let changed = self.write().remove(kind, &name, version.as_deref());
+                let changed = self.store.write().remove(kind, &name, version.as_deref());
                 self.tell(changed);
             }
             WatchEvent::Failed(_) => {}

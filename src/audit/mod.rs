@@ -52,7 +52,7 @@ pub async fn run(
     known: Arc<AtomicBool>,
     metrics: Arc<Metrics>,
 ) {
-    metrics.audit.takes_part();
+    metrics.audit.replicas.set(1);
     // Without the policies, webhooks that one of them makes fail closed would count as closed for
     // nobody, and be opened.
     while !known.load(Ordering::Acquire) {

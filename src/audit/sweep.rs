@@ -183,7 +183,8 @@ async fn write(
             () = sleep_until(again.unwrap_or_else(Instant::now)), if again.is_some() => {}
             () = board.changed.notified() => {
                 if !is_known {
-                    metrics.audit.took(began.elapsed());
+                    let took = began.elapsed().as_secs_f64();
+                    metrics.audit.duration.set(took);
                     is_known = true;
                 }
             }

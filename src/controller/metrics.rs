@@ -12,8 +12,19 @@ use crate::telemetry::controller::ScalingMetrics;
 
 /// Records a call of the cluster's GCS that failed.
 pub fn gcs_error(metrics: &ScalingMetrics, about: &About, fault: &GcsFault) {
-    if let Some(kind) = failed_call(fault) {
-        metrics.gcs_error(kind);
+    let kind = match fault {
+        // The call that failed before was counted, and the GCS is not called again yet.
+        GcsFault::BackingOff(_) => None,
+        GcsFault::Unreachable(_) => Some("unreachable"),
+        GcsFault::Deadline(_) => Some("deadline"),
+        GcsFault::Tls(_) | GcsFault::Credentials(_) | GcsFault::Unauthenticated(_) => {
+            Some("credentials")
+        }
+        GcsFault::Passive => Some("passive"),
+        _ => Some("other"),
+    };
+    if let Some(kind) = kind {
+        metrics.gcs_errors.get_or_create(&[("kind", kind)]).inc();
     }
     let (clusters, key, uid) = (&metrics.by_cluster, &about.key, &about.uid);
     match fault {
@@ -37,13 +48,15 @@ pub fn done(metrics: &ScalingMetrics, about: &About, done: &[Done]) {
             Err(Meaning::Busy { .. }) => "busy",
             Err(Meaning::Transient) => "failed",
         };
-        metrics.effect(effect.kind(), outcome);
+        let labels = [("action", effect.kind()), ("outcome", outcome)];
+        metrics.effects.get_or_create(&labels).inc();
         if let Effect::ResizePod(_) = effect {
             metrics.by_cluster.resized(&about.key, &about.uid, outcome);
         }
         // Launches count once the API server has accepted the patch, not when they are planned.
         if let (Effect::PatchCluster(patch), Ok(_)) = (effect, result) {
-            metrics.launched(patch.changes.iter().map(|change| change.launches).sum());
+            let launches = patch.changes.iter().map(|change| change.launches).sum();
+            metrics.launches.inc_by(launches);
         }
     }
 }
@@ -75,29 +88,26 @@ pub fn decided(metrics: &ScalingMetrics, about: &About, round: &Round) {
     clusters.decided(&about.key, &about.uid, figures, Instant::now());
 }
 
-/// A short name for the fault of a call; `None` if nothing was called.
-fn failed_call(fault: &GcsFault) -> Option<&'static str> {
-    Some(match fault {
-        // The call that failed before was counted, and the GCS is not called again yet.
-        GcsFault::BackingOff(_) => return None,
-        GcsFault::Unreachable(_) => "unreachable",
-        GcsFault::Deadline(_) => "deadline",
-        GcsFault::Tls(_) | GcsFault::Credentials(_) | GcsFault::Unauthenticated(_) => "credentials",
-        GcsFault::Passive => "passive",
-        _ => "other",
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use std::time::Duration;
 
     use super::*;
+    use crate::controller::observe::Key;
 
     #[test]
     fn a_call_that_was_not_made_has_not_failed() {
+        let metrics = ScalingMetrics::default();
+        let about = About {
+            key: Key::new("ray", "demo").unwrap(),
+            uid: "u".to_owned(),
+        };
         let waits = GcsFault::BackingOff(Duration::from_secs(1));
-        assert_eq!(failed_call(&waits), None);
-        assert_eq!(failed_call(&GcsFault::Passive), Some("passive"));
+        for fault in [waits, GcsFault::Passive] {
+            gcs_error(&metrics, &about, &fault);
+        }
+        let kinds = ["unreachable", "deadline", "credentials", "passive", "other"];
+        let count = |kind| metrics.gcs_errors.get_or_create(&[("kind", kind)]).get();
+        assert_eq!(kinds.map(count), [0, 0, 0, 1, 0]);
     }
 }

@@ -112,7 +112,8 @@ impl Reconciler {
         };
         (self.state.answer_permit, self.state.scene) = (None, None);
         if let Some(asked_at) = self.state.asked_at {
-            self.metrics.round(asked_at.elapsed());
+            let took = asked_at.elapsed().as_secs_f64();
+            self.metrics.round.observe(took);
         }
         // A time that cannot be expressed is a negative one, or is not a number.
         let delay = |seconds| Duration::try_from_secs_f64(seconds).unwrap_or(OTHERWISE);

@@ -84,7 +84,7 @@ impl WorkerPool {
             tokio::select! {
                 _ = count.tick() => {
                     // The RayClusters by mode, for the metrics.
-                    let mut counts = ReconcileMode::ALL.map(|mode| (mode, 0));
+                    let mut counts = ReconcileMode::ALL.map(|mode| (mode, 0_i64));
                     for entry in self.observed.read().clusters.values() {
                         let mut counts = counts.iter_mut();
                         if let Some((_, count)) = counts.find(|(mode, _)| *mode == entry.mode) {
@@ -92,7 +92,9 @@ impl WorkerPool {
                         }
                     }
                     for (mode, count) in counts {
-                        self.metrics.clusters(mode.name(), count);
+                        let clusters = &self.metrics.clusters;
+                        let gauge = clusters.get_or_create(&[("mode", mode.name())]);
+                        gauge.set(count);
                     }
                     self.revive(&mut workers);
                 }
@@ -120,7 +122,7 @@ impl WorkerPool {
             worker.stop.send_replace(true);
         }
         // Requests that wait at the gate have not begun, and are turned away.
-        self.requests.close();
+        self.requests.gate.close();
         for (_, worker) in workers {
             let _ = worker.task.await;
         }
@@ -324,7 +326,7 @@ mod tests {
             installation: "rayfit-system".to_owned(),
             is_ours: images("rayfit"),
             tuning: Tuning::Written,
-            announcer: Announcer::silent(),
+            announcer: Announcer::default(),
             clock: Clock::default(),
             metrics,
             busy_count: BusyCount::default(),

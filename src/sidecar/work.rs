@@ -86,7 +86,7 @@ pub async fn work(options: SidecarOptions, mut stop: watch::Receiver<bool>) {
         }
     }
     metrics.abort();
-    sidecar.writer.requests.close();
+    sidecar.writer.requests.gate.close();
     if let Some(scaling) = scaling {
         scaling.end().await;
     }
@@ -207,7 +207,7 @@ impl Sidecar {
             },
             // The service account of a head pod may not write Events; drivers print the lines
             // instead.
-            announcer: Announcer::silent(),
+            announcer: Announcer::default(),
             driver_log: DriverLog::of_session(
                 self.options.session.clone(),
                 (self.options.head_pod.as_ref()).map_or_else(String::new, ToString::to_string),

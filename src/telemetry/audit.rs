@@ -1,7 +1,6 @@
 //! Metrics of the background audit. They are zero except on the replica that audits.
 
 use std::sync::atomic::AtomicU64;
-use std::time::Duration;
 
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
@@ -13,11 +12,13 @@ use crate::object_audit::AuditTally;
 /// Metrics of the background audit.
 #[derive(Debug, Default)]
 pub struct AuditMetrics {
-    replicas: Gauge,
+    /// 1 where this replica takes part.
+    pub replicas: Gauge,
     leads: Gauge,
     objects: Gauge,
     findings: Family<SeriesLabels<2, String>, Gauge>,
-    duration: Gauge<f64, AtomicU64>,
+    /// The duration of the last sweep, in seconds.
+    pub duration: Gauge<f64, AtomicU64>,
 }
 
 impl AuditMetrics {
@@ -52,17 +53,12 @@ impl AuditMetrics {
         );
     }
 
-    /// Records that this replica takes part.
-    pub fn takes_part(&self) {
-        self.replicas.set(1);
-    }
-
     /// Records whether this replica audits from now on. If it no longer does, its counts are reset.
     pub fn leads(&self, leads: bool) {
         self.leads.set(leads.into());
         if !leads {
             self.set(&AuditTally::default());
-            self.took(Duration::ZERO);
+            self.duration.set(0.0);
         }
     }
 
@@ -85,10 +81,5 @@ impl AuditMetrics {
                     .set(count);
             }
         }
-    }
-
-    /// Records the duration of a sweep.
-    pub fn took(&self, time: Duration) {
-        self.duration.set(time.as_secs_f64());
     }
 }

@@ -115,10 +115,15 @@ impl ClusterMetrics {
     }
 
     /// Records the figures that a decision about a cluster found.
+    #[expect(clippy::cast_precision_loss, reason = "a sum for people")]
     pub fn decided(&self, key: &Key, uid: &str, figures: ClusterFigures, now: Instant) {
         let mut state = self.state.lock();
         let (cluster, counters) = state.of(key, uid, now);
-        counters.save(cluster, now);
+        // What the cluster has saved since its last decision.
+        let seconds = now.saturating_duration_since(cluster.decided).as_secs_f64();
+        let below = cluster.figures.below_limits;
+        counters.saved_cpu_seconds += below.cpu_milli as f64 / 1000.0 * seconds;
+        counters.saved_memory_byte_seconds += below.memory_bytes as f64 * seconds;
         let wants = figures.demand > figures.unmet;
         (cluster.figures, cluster.decided) = (figures, now);
         if wants {
@@ -174,8 +179,9 @@ impl ClusterMetrics {
                 .map(|since| now.saturating_duration_since(since));
             sum.clusters += 1;
             sum.unreachable += u64::from(silence.is_some_and(|time| time >= UNREACHABLE_AFTER));
+            // Only a series of one cluster tells its worker groups apart.
             sum.figures
-                .add(&cluster.figures, cluster.series.shows_groups());
+                .add(&cluster.figures, cluster.series.cluster.is_some());
         }
         sums
     }
@@ -231,17 +237,6 @@ impl Default for SeriesCounters {
                 .map(|outcome| (outcome, 0))
                 .into(),
         }
-    }
-}
-
-impl SeriesCounters {
-    /// Adds what a cluster has saved since its last decision.
-    #[expect(clippy::cast_precision_loss, reason = "a sum for people")]
-    fn save(&mut self, cluster: &CountedCluster, now: Instant) {
-        let seconds = now.saturating_duration_since(cluster.decided).as_secs_f64();
-        let below = cluster.figures.below_limits;
-        self.saved_cpu_seconds += below.cpu_milli as f64 / 1000.0 * seconds;
-        self.saved_memory_byte_seconds += below.memory_bytes as f64 * seconds;
     }
 }
 

@@ -1,7 +1,5 @@
 //! Metrics of the controller. Those that tell clusters apart are in [`clusters`](super::clusters).
 
-use std::time::Duration;
-
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
@@ -20,13 +18,20 @@ const ROUND: [f64; 12] = [
 /// The metrics.
 #[derive(Debug)]
 pub struct ScalingMetrics {
-    round: Histogram,
-    effects: Family<SeriesLabels<2>, Counter>,
-    gcs_errors: Family<SeriesLabels<1>, Counter>,
-    events: Family<SeriesLabels<1>, Counter>,
-    launches: Counter,
-    clusters: Family<SeriesLabels<1>, Gauge>,
-    leader: Gauge,
+    /// The durations of rounds, in seconds.
+    pub round: Histogram,
+    /// The effects, by `action` and `outcome`.
+    pub effects: Family<SeriesLabels<2>, Counter>,
+    /// The failed calls to GCSs, by `kind`.
+    pub gcs_errors: Family<SeriesLabels<1>, Counter>,
+    /// The Events, by `outcome`.
+    pub events: Family<SeriesLabels<1>, Counter>,
+    /// The launches that the API server accepted.
+    pub launches: Counter,
+    /// The RayClusters, by `mode`.
+    pub clusters: Family<SeriesLabels<1>, Gauge>,
+    /// 1 while this replica scales clusters.
+    pub leader: Gauge,
     /// The metrics about clusters.
     pub by_cluster: ClusterMetrics,
 }
@@ -104,47 +109,6 @@ impl ScalingMetrics {
             self.leader.clone(),
         );
         self.by_cluster.register(registry);
-    }
-
-    /// Records the duration of a round.
-    pub fn round(&self, took: Duration) {
-        self.round.observe(took.as_secs_f64());
-    }
-
-    /// Records a failed call to a GCS.
-    pub fn gcs_error(&self, kind: &'static str) {
-        self.gcs_errors.get_or_create(&[("kind", kind)]).inc();
-    }
-
-    /// Records the outcome of some Events.
-    pub fn events(&self, outcome: &'static str, count: u64) {
-        self.events
-            .get_or_create(&[("outcome", outcome)])
-            .inc_by(count);
-    }
-
-    /// Records the outcome of an effect.
-    pub fn effect(&self, action: &'static str, outcome: &'static str) {
-        self.effects
-            .get_or_create(&[("action", action), ("outcome", outcome)])
-            .inc();
-    }
-
-    /// Records the number of RayClusters of a mode.
-    pub fn clusters(&self, mode: &'static str, count: usize) {
-        self.clusters
-            .get_or_create(&[("mode", mode)])
-            .set(i64::try_from(count).unwrap_or(i64::MAX));
-    }
-
-    /// Records whether this replica scales clusters.
-    pub fn leads(&self, leads: bool) {
-        self.leader.set(leads.into());
-    }
-
-    /// Records launches that the API server accepted.
-    pub fn launched(&self, count: u64) {
-        self.launches.inc_by(count);
     }
 }
 

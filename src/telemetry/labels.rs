@@ -22,7 +22,7 @@ const LONGEST: usize = 63;
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct SeriesKey {
     namespace: Option<DnsName>,
-    cluster: Option<DnsName>,
+    pub(super) cluster: Option<DnsName>,
 }
 
 impl SeriesKey {
@@ -44,11 +44,6 @@ impl SeriesKey {
         };
         let mut choices = [(single, own), (shared, NAMESPACES)].into_iter();
         choices.find(has_place).unwrap_or_default().0
-    }
-
-    /// Returns whether it tells worker groups apart.
-    pub(super) fn shows_groups(&self) -> bool {
-        self.cluster.is_some()
     }
 
     /// Its labels. That of the cluster is the one that KubeRay's monitors give to Ray's own series.

@@ -15,7 +15,7 @@ use crate::apiserver::{Gate, Pass, error_chain};
 use crate::controller::lease::Fence;
 use crate::controller::lease::fence::Writing;
 use crate::controller::observe::Key;
-use crate::flow_control::{Flow, LAST};
+use crate::flow_control::Flow;
 use crate::reconcile::effects::effect::PodPatch;
 use crate::reconcile::effects::failure::{ApiStatus, Failure};
 use crate::reconcile::ownership::lease::trust::LONGEST_WRITE;
@@ -38,18 +38,14 @@ const TRIES: u32 = 3;
 #[derive(Clone)]
 pub struct Requests {
     client: Client,
-    gate: Gate,
+    /// The gate that they pass.
+    pub gate: Gate,
 }
 
 impl Requests {
     /// Requests that pass through a gate.
     pub fn new(client: Client, gate: Gate) -> Self {
         Self { client, gate }
-    }
-
-    /// Turns away the requests that wait at the gate, because the process stops.
-    pub fn close(&self) {
-        self.gate.close();
     }
 
     /// Sends a request of a flow.
@@ -89,18 +85,6 @@ impl Requests {
             causes: causes.map(|cause| cause.reason.clone()).collect(),
             retry_after_s: seconds.map(f64::from),
         }))
-    }
-
-    /// Sends a request of a flow that can wait, when no other request waits.
-    pub async fn send_last<T: DeserializeOwned>(
-        &self,
-        flow: &Flow,
-        request: hyper::http::Request<Vec<u8>>,
-        longest: Duration,
-    ) -> Result<T, Failure> {
-        let passed = self.gate.pass(&LAST.into()).await;
-        let _pass = passed.map_err(|not| Failure::NotAdmitted(not.to_string()))?;
-        self.send(flow, request, longest).await
     }
 }
 

@@ -22,7 +22,7 @@ use crate::controller::events::publish::{Desk, Publisher};
 use crate::reconcile::events::event::{ClusterEvent, EventType};
 use crate::telemetry::controller::ScalingMetrics;
 
-/// Takes in Events and publishes them.
+/// Takes in Events and publishes them; by default none.
 #[derive(Clone, Default)]
 pub struct Announcer {
     desk: Option<Arc<Desk>>,
@@ -46,12 +46,6 @@ impl Announcer {
         (Self { desk: Some(desk) }, publisher.run())
     }
 
-    /// Publishes nothing, for sidecars.
-    pub fn silent() -> Self {
-        // The service account of a head pod may not create Events.
-        Self::default()
-    }
-
     /// Publishes the Events of a round, and logs them.
     pub fn announce(&self, about: &About, events: &[ClusterEvent]) {
         for event in events {
@@ -61,10 +55,12 @@ impl Announcer {
                     about: about.clone(),
                     event: event.clone(),
                 });
-                let left_out = outbox.count_left_out();
+                let left_out = std::mem::take(&mut outbox.left_out);
                 drop(outbox);
                 if left_out > 0 {
-                    desk.measures.events("left-out", left_out);
+                    let events = &desk.measures.events;
+                    let counter = events.get_or_create(&[("outcome", "left-out")]);
+                    counter.inc_by(left_out);
                 }
                 desk.filled.notify_one();
                 is_queued

@@ -54,7 +54,7 @@ pub(crate) struct Outbox {
     owed: BTreeMap<(Key, EventType), LeftOut>,
     /// The Events that wait, by namespace; the namespaces take turns.
     pub(super) waiting: FairQueue<Arc<str>, QueuedEvent>,
-    left_out: u64,
+    pub(super) left_out: u64,
 }
 
 /// The budgets of all clusters for one type of Events: by name, not by UID, so that a cluster that
@@ -112,11 +112,6 @@ impl Outbox {
         }
         self.normal.retain_recent();
         self.warnings.retain_recent();
-    }
-
-    /// The number of Events that were left out since the last call.
-    pub(crate) fn count_left_out(&mut self) -> u64 {
-        std::mem::take(&mut self.left_out)
     }
 
     /// Takes one Event from the budget, if it allows one more.

@@ -20,6 +20,7 @@ use tokio::time::sleep;
 use crate::controller::act::writer::{Built, LONGEST, Requests};
 use crate::controller::clock::{Clock, LimiterClock};
 use crate::controller::events::outbox::{About, Outbox, QueuedEvent};
+use crate::flow_control::LAST;
 use crate::reconcile::effects::failure::{Failure, Meaning};
 use crate::reconcile::events::event::{ClusterEvent, EventType};
 use crate::telemetry::controller::ScalingMetrics;
@@ -85,7 +86,8 @@ impl Publisher {
             } else {
                 "failed"
             };
-            self.desk.measures.events(outcome, 1);
+            let events = &self.desk.measures.events;
+            events.get_or_create(&[("outcome", outcome)]).inc();
             if let Err(failure) = published {
                 tracing::debug!(%failure, cluster = %about.key, "an Event could not be published");
             }
@@ -162,8 +164,10 @@ impl Publisher {
     /// Sends a request after all requests that scale clusters.
     async fn send(&self, about: &About, request: Built) -> Result<(), Failure> {
         let request = request.map_err(|error| Failure::NotSent(error.to_string()))?;
+        let passed = self.requests.gate.pass(&LAST.into()).await;
+        let _pass = passed.map_err(|not| Failure::NotAdmitted(not.to_string()))?;
         let flow = about.key.to_string().into();
-        let sent = (self.requests).send_last::<IgnoredAny>(&flow, request, LONGEST);
+        let sent = (self.requests).send::<IgnoredAny>(&flow, request, LONGEST);
         sent.await.map(drop)
     }
 

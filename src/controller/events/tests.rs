@@ -47,7 +47,7 @@ async fn a_cluster_keeps_to_its_budget_and_what_is_left_out_is_summed_up() {
     }
     let (burst, every) = WARNINGS;
     assert_eq!(taken(&mut outbox).len(), burst as usize);
-    assert_eq!(outbox.count_left_out(), 1000 - u64::from(burst));
+    assert_eq!(outbox.left_out, 1000 - u64::from(burst));
     advance(every.saturating_sub(SECOND)).await;
     outbox.tick();
     assert!(taken(&mut outbox).is_empty(), "there is no room yet");

@@ -103,7 +103,7 @@ impl LeaseKeeper {
             .leadership
             .leads_until()
             .map(|until| self.start + until);
-        self.measures.leads(until.is_some());
+        self.measures.leader.set(until.is_some().into());
         self.fence.set(until);
     }
 

@@ -66,7 +66,11 @@ fn label(pair: &str) -> Option<String> {
 /// A scrape of a process that has a cluster: it scales, and it audits.
 pub fn counted() -> String {
     let metrics = Metrics::new(std::sync::Arc::default());
-    metrics.scaling.clusters("central", 1);
+    metrics
+        .scaling
+        .clusters
+        .get_or_create(&[("mode", "central")])
+        .set(1);
     let clusters = &metrics.scaling.by_cluster;
     clusters.show_each(1);
     let figures = ClusterFigures {

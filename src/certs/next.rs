@@ -1,7 +1,7 @@
 //! Decides the one step to take now. Pure: everything that is read and wanted is an argument.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 use super::contents::{Anchor, Contents};
 use super::options::CertificateOptions;
@@ -50,12 +50,6 @@ pub enum CertificateStep {
     Rest,
 }
 
-/// The time from the issue of a leaf until no replica serves an earlier one.
-fn take_over(options: &CertificateOptions) -> Duration {
-    // Replicas hear of it by a watch, and look by themselves every few minutes.
-    options.propagation * 10
-}
-
 /// Decides the next step of a replica that serves the leaf `serving`, at `now`. After each step but the last two it
 /// looks again at once.
 pub fn next(
@@ -79,8 +73,10 @@ pub fn next(
     let leaf = leaf.filter(|leaf| {
         signer.is_some_and(|authority| leaf.issuer.as_ref() == Some(&authority.anchor.id))
     });
-    // The former authorities whose certificates a replica may still serve.
-    let is_taken_over = leaf.is_some_and(|leaf| is_past(leaf.issued, take_over(options)));
+    // The former authorities whose certificates a replica may still serve: replicas hear of a new leaf by a watch,
+    // and look by themselves every few minutes.
+    let taken_over = options.propagation * 10;
+    let is_taken_over = leaf.is_some_and(|leaf| is_past(leaf.issued, taken_over));
     let lives = |anchor: &&Anchor| now < anchor.not_after;
     let former = contents.former.iter();
     let former: Vec<&Anchor> = former.filter(|_| !is_taken_over).filter(lives).collect();
@@ -138,6 +134,8 @@ fn ids<'a>(anchors: impl IntoIterator<Item = &'a Anchor>) -> BTreeSet<&'a str> {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::super::contents::{Authority, Leaf, PrivateKey};
     use super::*;
 
@@ -326,7 +324,7 @@ mod tests {
         world.now += MINUTE;
         world.settle();
         assert_eq!(world.serving(), "4");
-        world.now += take_over(&options());
+        world.now += options().propagation * 10;
         assert_eq!(world.settle(), CertificateStep::Rest);
         assert_eq!(world.trusted(), ["3"]);
     }
@@ -343,7 +341,7 @@ mod tests {
         world.settle();
         assert_eq!(world.trusted(), ["1", "3"]);
         assert_ne!(world.serving(), before);
-        world.now += take_over(&options());
+        world.now += options().propagation * 10;
         assert_eq!(world.settle(), CertificateStep::Rest);
         assert_eq!(world.trusted(), ["1"]);
     }

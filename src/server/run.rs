@@ -269,7 +269,7 @@ async fn learn(
     let InForce { policy, known } = in_force;
     if !options.webhooks {
         let (_, informers) = cluster.at_last().await.clone();
-        return watch::policies_only(informers, policy, known).await;
+        return watch::policies::keep(&informers, &policy, &known).await;
     }
     if let Err(error) = ApiServer::connect(options.kubeconfig.as_deref()).await
         && let Some(InClusterError::ReadEnvironmentVariable(_)) = error.downcast_ref()

@@ -318,18 +318,6 @@ impl ClusterResourceState {
         }
         live
     }
-
-    /// The pod of the head, where the live heads that Ray reports are all in other pods than `pod`.
-    pub fn head_elsewhere(&self, pod: &str) -> Option<&str> {
-        let nodes = self.node_states.iter();
-        let heads = nodes.filter(|node| node.is_alive() && node.is_head());
-        let mut pods = heads.map(|node| node.instance_id.as_str());
-        let first = pods.next()?;
-        let is_other = |named: &str| !named.is_empty() && named != pod;
-        // A GCS reports its own head as soon as that has joined, so this one is another cluster's,
-        // or still takes the head before this one for alive.
-        (is_other(first) && pods.all(is_other)).then_some(first)
-    }
 }
 
 impl NodeState {

@@ -8,7 +8,7 @@ use rustls::pki_types::pem::PemObject;
 use rustls::server::WebPkiClientVerifier;
 use rustls::server::danger::ClientCertVerifier;
 
-use super::cryptography::provider;
+use super::provider;
 use crate::text::Misread;
 
 /// Any caller, without a certificate.

@@ -7,8 +7,7 @@ use rustls::server::NoServerSessionStorage;
 use rustls::server::danger::ClientCertVerifier;
 use rustls::version::{TLS12, TLS13};
 
-use super::CertificateStore;
-use super::cryptography::provider;
+use super::{CertificateStore, provider};
 
 /// TLS 1.2 and 1.3, HTTP/1.1, the certificate from `store` at each handshake.
 pub fn server_config_for(

@@ -10,12 +10,13 @@
 
 pub mod clients;
 pub mod config;
-pub mod cryptography;
 pub mod directory;
 pub mod pair;
 pub mod store;
 
 pub use config::server_config_for;
-pub use cryptography::provider;
 pub use pair::{PairError, ServingPair};
+/// The cryptography that all TLS of the process uses. It is always passed explicitly rather than taken from the process.
+// With a second provider in the build rustls would refuse to choose one for the process.
+pub use rustls::crypto::ring::default_provider as provider;
 pub use store::{CertificateStore, Installed};

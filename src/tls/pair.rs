@@ -9,7 +9,7 @@ use rustls::server::ParsedCertificate;
 use rustls::sign::CertifiedKey;
 use rustls::{CertificateError, RootCertStore};
 
-use super::cryptography::provider;
+use super::provider;
 
 /// A certificate chain (leaf first) with its private key. The key never shows in `Debug`.
 #[derive(Debug, Clone)]

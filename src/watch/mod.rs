@@ -13,7 +13,7 @@ mod facts;
 pub(crate) mod follow;
 pub(crate) mod kinds;
 mod objects;
-mod policies;
+pub mod policies;
 
 pub(crate) use change::change;
 
@@ -38,13 +38,4 @@ pub async fn run(
         facts::keep(&informers, &policy),
         objects::keep(&informers, &policy),
     );
-}
-
-/// Keeps only the policies up to date, with the labels of namespaces by which they match.
-pub async fn policies_only(
-    informers: Informers,
-    policy: Arc<ArcSwap<EffectivePolicy>>,
-    known: Arc<AtomicBool>,
-) {
-    policies::keep(&informers, &policy, &known).await;
 }

@@ -15,11 +15,7 @@ use crate::raypolicy::{PolicyFault, compile};
 
 /// Keeps the policies and the labels of namespaces up to date; `known` becomes true once both are
 /// known. Where the kind is not installed, there are no policies.
-pub(super) async fn keep(
-    informers: &Informers,
-    policy: &ArcSwap<EffectivePolicy>,
-    known: &AtomicBool,
-) {
+pub async fn keep(informers: &Informers, policy: &ArcSwap<EffectivePolicy>, known: &AtomicBool) {
     let (policies_known, namespaces_known) = (AtomicBool::new(false), AtomicBool::new(false));
     let both = || {
         if policies_known.load(Ordering::Acquire) && namespaces_known.load(Ordering::Acquire) {

@@ -70,10 +70,17 @@ pub struct HeadPod {
 impl Blind {
     /// The reason why an answer cannot be used although it is one: it is not from the GCS in this head.
     pub(crate) fn to_another(head: &HeadPod, state: &ClusterResourceState) -> Option<Self> {
-        let pod = state.head_elsewhere(&head.name)?;
-        Some(Self::Elsewhere {
+        let nodes = state.node_states.iter();
+        let heads = nodes.filter(|node| node.is_alive() && node.is_head());
+        let mut pods = heads.map(|node| node.instance_id.as_str());
+        let first = pods.next()?;
+        let is_other = |pod: &str| !pod.is_empty() && pod != head.name;
+        // A GCS reports its own head as soon as that has joined, so this one is another cluster's,
+        // or still takes the head before this one for alive.
+        let is_elsewhere = is_other(first) && pods.all(is_other);
+        is_elsewhere.then(|| Self::Elsewhere {
             head: head.clone(),
-            pod: pod.to_owned(),
+            pod: first.to_owned(),
         })
     }
 

@@ -68,11 +68,9 @@ async fn a_first_list_of_policies_that_fails_keeps_the_replica_unready() {
     );
     let health = health(&metrics, &known, true);
     let informers = Informers::new(api.server().client, metrics.watches.clone());
-    let keeping = tokio::spawn(watch::policies_only(
-        informers,
-        policy.clone(),
-        known.clone(),
-    ));
+    let (kept, heard) = (policy.clone(), known.clone());
+    let keeping =
+        tokio::spawn(async move { watch::policies::keep(&informers, &kept, &heard).await });
     soon("the first list has failed", || {
         failures.load(Ordering::Relaxed) <= 1
     })
@@ -100,13 +98,12 @@ async fn where_policies_are_not_installed_there_are_none() {
     let api = PlayedApi::default();
     api.faults(|call| (call.resource == "raypolicies").then_some(Fault::Status(404, None)));
     let metrics = Arc::new(Metrics::new(Arc::default()));
-    let (policy, known) = (
-        Arc::new(ArcSwap::from_pointee(EffectivePolicy::default())),
-        Arc::default(),
-    );
+    let policy = ArcSwap::from_pointee(EffectivePolicy::default());
+    let known = Arc::new(AtomicBool::default());
     let informers = Informers::new(api.server().client, metrics.watches.clone());
-    let known_to: Arc<AtomicBool> = Arc::clone(&known);
-    let keeping = tokio::spawn(watch::policies_only(informers, policy, known_to));
+    let heard = Arc::clone(&known);
+    let keeping =
+        tokio::spawn(async move { watch::policies::keep(&informers, &policy, &heard).await });
     soon("that is known", || known.load(Ordering::Acquire)).await;
     keeping.abort();
 }

@@ -22,6 +22,7 @@ use crate::reconcile::observed::stabilisation::Stabilisation;
 use crate::reconcile::ray_state::status;
 use crate::reconcile::recorder::conditions;
 use crate::snapshot::Snapshot;
+use crate::snapshot::autoscaling_state::AutoscalingState;
 use crate::snapshot::pod::Pod;
 
 /// Makes a plan and turns it into effects. The snapshot holds the history from the memory and the
@@ -340,9 +341,7 @@ impl Making<'_> {
 
     /// The report and the error text for Ray, where they are new.
     fn say(&mut self, memory: &RoundMemory) {
-        #[expect(clippy::cast_possible_truncation, reason = "milliseconds since 1970")]
-        let version = (self.now * 1000.0) as i64;
-        let state = status::state(self.snapshot, self.plan, self.waits, version);
+        let state = status::state(self.snapshot, self.plan, self.waits);
         let error = status::error_text(self.plan, &self.skipped);
         let mut say = |why: &str, effect| {
             let chain = Chain::one(EffectTarget::Cluster, why.to_owned(), effect);
@@ -353,10 +352,15 @@ impl Making<'_> {
                 .of(&EffectTarget::Cluster, task, self.now)
                 .is_none()
         };
-        if free(EffectClass::Report) && memory.reported.wants_state(&state, self.now) {
+        if free(EffectClass::Report) && memory.reported_state.wants(&state, self.now) {
+            // A time grows across restarts of the autoscaler too. The GCS drops a state whose version
+            // is lower.
+            #[expect(clippy::cast_possible_truncation, reason = "milliseconds since 1970")]
+            let version = (self.now * 1000.0) as i64;
+            let state = AutoscalingState { version, ..state };
             say("tell Ray how its scaling stands", Effect::Report(state));
         }
-        if free(EffectClass::Error) && memory.reported.wants_error(&error, self.now) {
+        if free(EffectClass::Error) && memory.reported_error.wants(&error, self.now) {
             say("tell Ray what is wrong", Effect::PutError(error));
         }
     }

@@ -18,11 +18,12 @@ use crate::reconcile::effects::effect::{Effect, EffectClass, EffectTarget, Reply
 use crate::reconcile::effects::failure::{Failure, Meaning};
 use crate::reconcile::events::event::Announcements;
 use crate::reconcile::memory::backoff::{SKEW_S, Waits};
-use crate::reconcile::memory::reported::ReportedState;
+use crate::reconcile::memory::reported::Reported;
 use crate::reconcile::memory::unobserved::Unobserved;
 use crate::reconcile::observed::outage::Outage;
 use crate::reconcile::observed::stabilisation::Stabilisation;
 use crate::reconcile::recorder::EventRecorder;
+use crate::snapshot::autoscaling_state::AutoscalingState;
 use crate::snapshot::history::InstanceStatus;
 use crate::snapshot::{History, Snapshot};
 
@@ -51,7 +52,8 @@ pub struct RoundMemory {
     pub waits: Waits,
     /// The time of the last change in the cluster, in seconds since 1970.
     pub changed_at: f64,
-    pub(super) reported: ReportedState,
+    pub(super) reported_state: Reported<AutoscalingState>,
+    pub(super) reported_error: Reported<String>,
     pub(super) unobserved: Unobserved,
     recorder: EventRecorder,
     /// The time at which the last round was taken in, in seconds since 1970.
@@ -113,7 +115,8 @@ impl RoundMemory {
 
     /// Forgets what was said to a GCS, and what it said, because another one is asked from now on.
     pub fn forget_gcs(&mut self) {
-        self.reported = ReportedState::default();
+        self.reported_state = Reported::default();
+        self.reported_error = Reported::default();
         self.stabilisation = Stabilisation::default();
         // Another GCS may never have heard of the sizes that raylets were told.
         self.unobserved.sizes.clear();
@@ -219,8 +222,15 @@ impl RoundMemory {
                     self.waits.went_well(&(about, task), &done.effect);
                 }
             }
-            Effect::Report(state) => self.reported.note_state(state, now),
-            Effect::PutError(text) => self.reported.note_error(text, now),
+            Effect::Report(state) => {
+                // Each report has another version.
+                let state = AutoscalingState {
+                    version: 0,
+                    ..state.clone()
+                };
+                self.reported_state.note(state, now);
+            }
+            Effect::PutError(text) => self.reported_error.note(text.clone(), now),
             Effect::NotePod(_)
             | Effect::ResizePod(_)
             | Effect::ResizeRaylet(_)
@@ -346,18 +356,24 @@ mod tests {
 
     #[test]
     fn another_gcs_is_told_anew_and_has_not_failed_yet() {
-        use crate::snapshot::autoscaling_state::AutoscalingState;
-
         let mut memory = RoundMemory::default();
         let state = AutoscalingState::default();
-        memory.reported.note_state(&state, 1.0);
+        let report = Done {
+            about: EffectTarget::Cluster,
+            effect: Effect::Report(AutoscalingState {
+                version: 1000,
+                ..state.clone()
+            }),
+            result: Ok(Reply::Ok),
+        };
+        memory.went_well(&report, Reply::Ok, false, 1.0);
         let wait = |class| (EffectTarget::Cluster, class);
         for class in [EffectClass::Report, EffectClass::Replicas] {
             memory.waits.delay(wait(class), 1.0, 60.0, "it failed");
         }
-        assert!(!memory.reported.wants_state(&state, 2.0));
+        assert!(!memory.reported_state.wants(&state, 2.0));
         memory.forget_gcs();
-        assert!(memory.reported.wants_state(&state, 2.0));
+        assert!(memory.reported_state.wants(&state, 2.0));
         let waits = |class| {
             memory
                 .waits

@@ -22,8 +22,8 @@ const UNITS: u64 = 100;
 /// The most lines of the error text.
 const LINES: usize = 20;
 
-/// The autoscaling state after a round. `version` is the time in milliseconds since 1970.
-pub fn state(snapshot: &Snapshot, plan: &Plan, waits: &Waits, version: i64) -> AutoscalingState {
+/// The autoscaling state after a round, without a version, which each report has anew.
+pub fn state(snapshot: &Snapshot, plan: &Plan, waits: &Waits) -> AutoscalingState {
     let gcs = &snapshot.gcs;
     let unmet = |kind| plan.unmet.iter().filter(move |unmet| unmet.kind == kind);
     let mut infeasible: Vec<ResourceRequest> = Vec::new();
@@ -58,9 +58,7 @@ pub fn state(snapshot: &Snapshot, plan: &Plan, waits: &Waits, version: i64) -> A
     let gangs = &gcs.pending_gang_resource_requests;
     let constraints = &gcs.cluster_resource_constraints;
     AutoscalingState {
-        // A time grows across restarts of the autoscaler too. The GCS drops a state whose version
-        // is lower.
-        version,
+        version: 0,
         pending_requests: pending.into_iter().map(request).collect(),
         pending_instances: pending_pods(snapshot).map(instance).collect(),
         failed_requests: failed_launches::requests(snapshot, plan, waits),

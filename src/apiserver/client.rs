@@ -71,19 +71,8 @@ impl ApiServer {
         Ok(Self::of_builder(builder))
     }
 
-    /// An API server that is reached through `service`, as tests use it.
-    pub fn through<S, B>(service: S, namespace: &str) -> Self
-    where
-        S: Service<Request<Body>, Response = Response<B>> + Clone + Send + 'static,
-        S::Future: Send + 'static,
-        S::Error: Into<BoxError>,
-        B: hyper::body::Body<Data = hyper::body::Bytes> + Send + 'static,
-        B::Error: Into<BoxError>,
-    {
-        Self::of_builder(ClientBuilder::new(service, namespace))
-    }
-
-    fn of_builder<S, B>(builder: ClientBuilder<S>) -> Self
+    /// The API server that a client reaches which is being built.
+    pub fn of_builder<S, B>(builder: ClientBuilder<S>) -> Self
     where
         S: Service<Request<Body>, Response = Response<B>> + Clone + Send + 'static,
         S::Future: Send + 'static,

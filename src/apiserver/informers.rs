@@ -183,6 +183,7 @@ mod tests {
     use futures_util::stream;
     use hyper::header::ACCEPT;
     use hyper::{Request, Response};
+    use kube::client::ClientBuilder;
     use serde_json::{Value, json};
     use tokio::sync::mpsc::{self, UnboundedReceiver};
 
@@ -217,7 +218,7 @@ mod tests {
             };
             async move { Ok::<_, std::convert::Infallible>(Response::new(body)) }
         });
-        let client = ApiServer::through(service, "default").client;
+        let client = ApiServer::of_builder(ClientBuilder::new(service, "default")).client;
         (Informers::new(client, Watches::default()), requests)
     }
 

@@ -68,7 +68,7 @@ fn date(headers: &HeaderMap) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use hyper::{Request, Response};
-    use kube::client::Body;
+    use kube::client::{Body, ClientBuilder};
 
     use super::*;
     use crate::apiserver::ApiServer;
@@ -101,7 +101,7 @@ mod tests {
             let answer = Response::builder().header(DATE, "Wed, 14 Jan 2026 12:00:00 GMT");
             answer.body(Body::from(b"{}".to_vec()))
         };
-        let api = ApiServer::through(tower::service_fn(answer), "rayfit");
+        let api = ApiServer::of_builder(ClientBuilder::new(tower::service_fn(answer), "rayfit"));
         let time = &api.time;
         assert!((time.now() - own_now()).abs() < 1.0);
         let request = Request::get("/version").body(Vec::new()).unwrap();

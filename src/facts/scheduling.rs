@@ -145,8 +145,9 @@ fn requirement_holds<'n>(requirement: &Value, actual: impl Fn(&str) -> Option<&'
 }
 
 #[cfg(test)]
-#[allow(clippy::needless_pass_by_value)]
 mod tests {
+    #![allow(clippy::needless_pass_by_value)]
+
     use super::*;
     use serde_json::json;
 

@@ -5,7 +5,7 @@
 //! are those of the controller; only clocks and calls are simulated.
 //!
 //! - [`trace`]: what a workload asks, from files of users
-//! - [`moment`], [`settings`]: virtual time, clocks that may be wrong, and how the world behaves
+//! - [`moment`], [`settings`]: virtual time, and how the world behaves
 //! - [`ray`]: Ray: nodes, jobs, and what the GCS says
 //! - [`world`]: objects, operator, scheduler, node autoscaler, kubelets
 //! - [`scaler`]: the reconciler in this world; [`sending`] has the calls of its rounds

@@ -1,9 +1,8 @@
-//! Virtual time, and clocks that may be wrong.
+//! Virtual time.
 
 use k8s_openapi::jiff::Timestamp;
 
 use crate::quantity::nearest_whole;
-use crate::reconcile::observed::clock_skew::ClockSkew;
 use crate::snapshot::moment;
 
 /// The start of every simulation, in seconds since 1970: 2026-01-14T12:00:00Z. The date is fixed so
@@ -61,57 +60,16 @@ impl Moment {
     pub fn timestamp(self) -> String {
         moment(self.epoch_seconds().floor())
     }
-}
 
-/// The seconds between two renewals of Leases, whatever else a process does.
-const RENEWED_S: f64 = 5.0;
-
-/// The clock of a process.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct ScalerClock {
-    /// Seconds by which it is ahead.
-    pub ahead_s: f64,
-    skew: ClockSkew,
-    /// The time of the API server's last answer.
-    answered: Option<Moment>,
-}
-
-impl ScalerClock {
-    /// Hears what time it is by the API server's clock, as every answer of that says.
-    pub fn hear(&mut self, now: Moment) {
-        let own = now.epoch_seconds() + self.ahead_s;
-        // The header `Date` has whole seconds.
-        self.skew.note_answer(now.epoch_seconds().floor(), own, own);
-        self.answered = Some(now);
-    }
-
-    /// Hears it by the renewal of Leases, if that is due.
-    pub fn renew(&mut self, now: Moment) {
-        if self.answered.is_none_or(|at| now.since(at) >= RENEWED_S) {
-            self.hear(now);
-        }
-    }
-
-    /// The time by this clock, in seconds since 1970.
-    pub fn seconds(&self, now: Moment) -> f64 {
-        now.epoch_seconds() + self.beyond_s()
-    }
-
-    /// The time by this clock, in the form of snapshots.
-    pub fn text(&self, now: Moment) -> String {
+    /// The date by a clock that is so many seconds ahead, in the form of snapshots.
+    pub fn text(self, ahead_s: f64) -> String {
         // In whole milliseconds, as moments are.
-        let beyond_s = self.beyond_s();
-        let (ahead, behind) = (Moment::at(beyond_s), Moment::at(-beyond_s));
-        let shown = Moment((now.0 + ahead.0).saturating_sub(behind.0));
+        let (ahead, behind) = (Self::at(ahead_s), Self::at(-ahead_s));
+        let shown = Self((self.0 + ahead.0).saturating_sub(behind.0));
         #[expect(clippy::cast_possible_truncation, reason = "milliseconds since 1970")]
         let milliseconds = (shown.epoch_seconds() * 1000.0).round() as i64;
         let date = Timestamp::from_millisecond(milliseconds);
         date.map(|date| date.to_string()).unwrap_or_default()
-    }
-
-    /// Seconds by which it is ahead of the API server's clock without knowing it.
-    fn beyond_s(&self) -> f64 {
-        self.ahead_s - self.skew.ahead_s()
     }
 }
 

@@ -1,17 +1,16 @@
 //! The objects and the GCS as a scaler observes them.
 
 use crate::plan::{PlanSettings, followed_groups};
-use crate::simulate::moment::ScalerClock;
 use crate::simulate::world::{World, WorldView};
 use crate::snapshot::gcs::ClusterResourceState;
 use crate::snapshot::{API_VERSION, ClusterId, History, KIND, OwnPods, Snapshot};
 
 /// The cluster state that the GCS reports, with the memory in use where it counts; `None` if it
-/// does not answer. Reports are dated by the clock of the process.
+/// does not answer. Reports are dated by the clock of the process, which may be ahead.
 pub fn gcs_state(
     world: &World,
     settings: &PlanSettings,
-    clock: &ScalerClock,
+    ahead_s: f64,
 ) -> Option<ClusterResourceState> {
     let mut gcs = world.gcs_state()?;
     if gcs
@@ -24,7 +23,6 @@ pub fn gcs_state(
     // The controller asks agents for the memory of these groups alone, so that of others is not known to it
     // either.
     let followed = followed_groups(&world.view.cluster, settings);
-    let ahead_s = clock.seconds(world.now) - world.now.epoch_seconds();
     for node in &mut gcs.node_states {
         let is_followed = followed.contains(&node.ray_node_type_name);
         node.memory_in_use = node.memory_in_use.filter(|_| is_followed);

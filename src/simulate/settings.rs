@@ -101,21 +101,6 @@ impl WorldSettings {
         self.ray_start_s = self.ray_start_s.min(seconds);
         self.pod_start_s = seconds - self.ray_start_s;
     }
-
-    /// The same world with a scaler that sees its true state at every moment: KubeRay, kubelets and pods take the time
-    /// that they take, and nothing else does.
-    #[must_use]
-    pub fn without_delay(self) -> Self {
-        // The least that a moment can be later than another one.
-        let least = 0.001;
-        Self {
-            watch_lag_s: least,
-            gcs_pull_s: least,
-            call_s: 0.0,
-            tells_at_once: true,
-            ..self
-        }
-    }
 }
 
 impl Default for WorldSettings {

@@ -168,6 +168,4 @@ fn json_parts(text: &str) -> Option<Vec<(Position, &str)>> {
 }
 
 #[cfg(test)]
-mod round_trip;
-#[cfg(test)]
 mod tests;

@@ -1,10 +1,12 @@
 //! Reading and writing of whole documents.
 
+mod round_trip;
+
 use serde_json::json;
 
 use super::*;
 
-pub(super) fn one(text: &str) -> Result<Value, YamlFault> {
+fn one(text: &str) -> Result<Value, YamlFault> {
     let mut documents = read(text);
     assert_eq!(documents.len(), 1, "{text:?}: {documents:?}");
     documents.remove(0).map(|document| document.value)

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use axum::http::{Request, Response, StatusCode, header};
+use kube::client::ClientBuilder;
 use rayfit::admission::AdmissionLimits;
 use rayfit::apiserver::ApiServer;
 use rayfit::server::home_cluster::HomeCluster;
@@ -172,7 +173,10 @@ async fn without_the_right_or_without_an_answer_nothing_stands_still() {
     let silent = tower::service_fn(|_: Request<kube::client::Body>| {
         std::future::pending::<Result<Response<axum::body::Body>, std::io::Error>>()
     });
-    let silent = serving(ApiServer::through(silent, "rayfit-system"));
+    let silent = serving(ApiServer::of_builder(ClientBuilder::new(
+        silent,
+        "rayfit-system",
+    )));
     let (pod, start) = (worker(), Instant::now());
     let pods = async {
         (0..40)
@@ -204,7 +208,10 @@ async fn nothing_but_the_metadata_as_it_is_now_is_asked_for() {
         let body = json!({"metadata": owner(3, 4, now())}).to_string();
         async move { Ok::<_, std::io::Error>(Response::new(axum::body::Body::from(body))) }
     });
-    let server = serving(ApiServer::through(service, "rayfit-system"));
+    let server = serving(ApiServer::of_builder(ClientBuilder::new(
+        service,
+        "rayfit-system",
+    )));
     assert_ne!(resources(&server, &worker()).await, as_made());
     let accept = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
     assert_eq!(*asked.lock().unwrap(), [format!("GET {DEMO} {accept}")]);

@@ -15,6 +15,7 @@ mod fix;
 mod fuzz;
 mod judge;
 mod kuberay;
+mod lease;
 mod malformed;
 mod manifests;
 mod mutants;

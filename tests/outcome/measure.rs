@@ -81,7 +81,16 @@ impl Decider {
             Self::Limit => {
                 plan.left_out.extend([Slice::SmallPods, Slice::Gaps]);
                 plan.initial_sizes = Some(SizedFor::Demand);
-                study.world = study.world.clone().without_delay();
+                // The scaler sees the true state at every moment: KubeRay, kubelets and pods take the time that they
+                // take, and nothing else does. No two moments are nearer to each other than a millisecond.
+                let least = 0.001;
+                study.world = WorldSettings {
+                    watch_lag_s: least,
+                    gcs_pull_s: least,
+                    call_s: 0.0,
+                    tells_at_once: true,
+                    ..study.world.clone()
+                };
             }
         }
     }

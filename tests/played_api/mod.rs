@@ -21,6 +21,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use axum::Router;
 use axum::body::Body;
 use axum::extract::Request;
+use kube::client::ClientBuilder;
 use rayfit::apiserver::ApiServer;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
@@ -120,7 +121,7 @@ impl PlayedApi {
         let service = tower::service_fn(move |request: Request<kube::client::Body>| {
             router.clone().oneshot(request.map(Body::new))
         });
-        ApiServer::through(service, "rayfit-system")
+        ApiServer::of_builder(ClientBuilder::new(service, "rayfit-system"))
     }
 
     pub fn router(&self) -> Router {

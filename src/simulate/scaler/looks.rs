@@ -37,7 +37,7 @@ impl LookHost for WorldHost<'_> {
     type Answer = Option<ClusterResourceState>;
 
     fn wall(&self) -> f64 {
-        self.scaler.clock.seconds(self.world.now)
+        self.scaler.seconds(self.world.now)
     }
 
     fn jitter(&mut self) -> f64 {
@@ -96,7 +96,7 @@ impl LookHost for WorldHost<'_> {
             if scaler.idle.as_ref().is_some_and(|idle| idle.of == versions) {
                 return Ok(None);
             }
-            match gcs_state(world, &scaler.settings.plan, &scaler.clock) {
+            match gcs_state(world, &scaler.settings.plan, scaler.ahead_s) {
                 // Ray runs on no node yet.
                 Some(gcs) if gcs.node_states.is_empty() => return Err(None),
                 Some(gcs) => return Ok(Some(gcs)),
@@ -125,7 +125,7 @@ impl LookHost for WorldHost<'_> {
 
     async fn decide(&mut self, state: &LookState, answer: Self::Answer) -> (Round, Box<Snapshot>) {
         let (scaler, world) = (&mut *self.scaler, &*self.world);
-        let time = scaler.clock.text(world.now);
+        let time = world.now.text(scaler.ahead_s);
         let idle = scaler.idle.take();
         let foreseen = idle.and_then(|idle| idle.foreseen(ObservedVersions::of(world), &time));
         scaler.idle_since = foreseen.as_ref().map(|(_, since)| *since);
@@ -133,7 +133,7 @@ impl LookHost for WorldHost<'_> {
             then
         } else {
             // An answer that was the same as before was not kept, and is made again for the new round.
-            let again = || gcs_state(world, &scaler.settings.plan, &scaler.clock);
+            let again = || gcs_state(world, &scaler.settings.plan, scaler.ahead_s);
             let gcs = answer.or_else(again).unwrap_or_default();
             let pods = scaler.pods.take().unwrap_or_else(|| own_pods(&world.view));
             let snapshot = snapshot(world, pods, gcs, time, &state.memory.history);
@@ -171,9 +171,6 @@ impl Scaler {
             return;
         }
         self.last_look = world.now;
-        if !world.disturbance.is_cut_off() {
-            self.clock.renew(world.now);
-        }
         let mut state = std::mem::take(&mut self.state);
         let mut host = WorldHost {
             scaler: self,
@@ -223,7 +220,7 @@ impl Scaler {
             return;
         };
         sending.arrive(chain, world);
-        if sending.take_in(chain, self.clock.seconds(world.now), world) {
+        if sending.take_in(chain, self.seconds(world.now), world) {
             self.send(&sending, chain, world);
         }
         let has_ended = |(_, call): &(Chain, ChainCall)| matches!(call, ChainCall::None);
@@ -232,13 +229,11 @@ impl Scaler {
             return;
         }
         let RoundInProgress { round, done, .. } = sending;
-        let answered = || done.iter().filter(|done| done.result.is_ok());
         // The answer to a patch shows the RayCluster, so that the next look need not wait for the watch.
-        if answered().any(|done| matches!(done.effect, Effect::PatchCluster(_))) {
+        let is_patched =
+            |done: &Done| matches!(done.effect, Effect::PatchCluster(_)) && done.result.is_ok();
+        if done.iter().any(is_patched) {
             world.learn_cluster();
-        }
-        if answered().any(|done| done.effect.is_kubernetes()) {
-            self.clock.hear(world.now);
         }
         let mut state = std::mem::take(&mut self.state);
         let mut host = WorldHost {
@@ -254,7 +249,7 @@ impl Scaler {
 
     /// The look is over: sets the time of the next one that can see something new, if nothing else happens before.
     fn rest(&mut self, end: LookEnd, world: &mut World) {
-        let now = self.clock.seconds(world.now);
+        let now = self.seconds(world.now);
         let is_rayfit = self.settings.plan.strategy.is_rayfit();
         let busy = match end {
             LookEnd::Paced { busy } => busy,

@@ -3,7 +3,7 @@
 use crate::reconcile::look::LookState;
 use crate::reconcile::observed::cadence;
 use crate::reconcile::{Handover, RoundSettings};
-use crate::simulate::moment::{Moment, ScalerClock};
+use crate::simulate::moment::Moment;
 use crate::simulate::scaler::idle::IdleRound;
 use crate::simulate::sending::RoundInProgress;
 use crate::simulate::world::World;
@@ -49,8 +49,8 @@ pub struct Scaler {
     pub busy_clusters: usize,
     /// True if the last look found the cluster busy.
     pub is_busy: bool,
-    /// Its clock.
-    pub clock: ScalerClock,
+    /// Seconds by which its clock is ahead of the API server's without its knowledge; 0 unless faults are played.
+    pub ahead_s: f64,
     /// The steps that are left out where nothing happens.
     pub spared: SparedSteps,
     pub(super) last_look: Moment,
@@ -67,6 +67,11 @@ impl Scaler {
             is_busy: true,
             ..Self::default()
         }
+    }
+
+    /// The time by its clock, in seconds since 1970.
+    pub(super) fn seconds(&self, now: Moment) -> f64 {
+        now.epoch_seconds() + self.ahead_s
     }
 
     /// Sets the next look so many seconds from now, instead of any that was set before.

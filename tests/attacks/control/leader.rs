@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use futures_util::FutureExt as _;
 use hyper::Response;
-use kube::client::Body;
+use kube::client::{Body, ClientBuilder};
 use rayfit::apiserver::ApiServer;
 
 use super::clusters::{BOUND, Cluster, Controller, soon};
@@ -104,7 +104,10 @@ async fn a_panic_over_one_cluster_costs_no_other() {
             real.send(request).await
         }
     });
-    let controller = Controller::with(ApiServer::through(service, "default"), "a");
+    let controller = Controller::with(
+        ApiServer::of_builder(ClientBuilder::new(service, "default")),
+        "a",
+    );
     neighbour.is_scaled().await;
     assert_eq!(evil.replicas(), 0);
     assert!(controller.supervisor.failed().now_or_never().is_none());
@@ -120,7 +123,10 @@ async fn a_panic_where_leases_are_kept_ends_the_process_and_the_next_one_serves_
         assert!(!request.uri().path().contains("/leases"), "a bug");
         Ok::<_, Infallible>(std::future::pending::<Response<Body>>().await)
     });
-    let controller = Controller::with(ApiServer::through(service, "default"), "a");
+    let controller = Controller::with(
+        ApiServer::of_builder(ClientBuilder::new(service, "default")),
+        "a",
+    );
     let failed = tokio::time::timeout(BOUND, controller.supervisor.failed());
     assert_eq!(failed.await.unwrap().task, "the Lease");
     drop(controller);
@@ -146,7 +152,10 @@ async fn a_replica_that_is_cut_off_is_succeeded() {
             real.send(request).await
         }
     });
-    let away = Controller::with(ApiServer::through(service, "default"), "away");
+    let away = Controller::with(
+        ApiServer::of_builder(ClientBuilder::new(service, "default")),
+        "away",
+    );
     first.is_scaled().await;
     cut.store(true, Ordering::Relaxed);
     let stays = Controller::with(api.server(), "stays");

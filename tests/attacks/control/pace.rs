@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use hyper::Response;
-use kube::client::Body;
+use kube::client::{Body, ClientBuilder};
 use rayfit::apiserver::{ApiServer, Gate};
 use rayfit::controller::act::writer::{Requests, Writer};
 use rayfit::controller::observe::Key;
@@ -93,7 +93,7 @@ async fn an_api_server_at_a_tenth_of_its_speed_is_kept_busy_and_everybody_gets_o
             Ok::<_, Infallible>(Response::new(Body::from(b"{}".to_vec())))
         }
     });
-    let api = ApiServer::through(service, "ray");
+    let api = ApiServer::of_builder(ClientBuilder::new(service, "ray"));
     let requests = Requests::new(
         api.client.clone(),
         Gate::new(200, 400, api.patience.clone()),

@@ -158,7 +158,7 @@ async fn one_malformed_object_hides_no_other() {
 #[tokio::test(start_paused = true)]
 async fn a_watch_that_hangs_silently_is_begun_anew_and_is_no_failure() {
     use hyper::Response;
-    use kube::client::Body;
+    use kube::client::{Body, ClientBuilder};
     let watches_begun = Arc::new(std::sync::Mutex::new(0));
     let begun = watches_begun.clone();
     let service = tower::service_fn(move |request: hyper::Request<Body>| {
@@ -181,7 +181,7 @@ async fn a_watch_that_hangs_silently_is_begun_anew_and_is_no_failure() {
             Ok::<_, std::convert::Infallible>(Response::new(body))
         }
     });
-    let api = ApiServer::through(service, "default");
+    let api = ApiServer::of_builder(ClientBuilder::new(service, "default"));
     let watches = Watches::default();
     let lists = Arc::new(AtomicU32::new(0));
     let counted = lists.clone();

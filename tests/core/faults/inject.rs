@@ -139,7 +139,7 @@ impl FaultTrial<'_> {
             | FaultKind::GcsLies { .. }
             | FaultKind::ResizesRefused { .. }
             | FaultKind::AtCall { .. } => self.begin_to_mislead(kind),
-            FaultKind::ClockAhead { by, .. } => self.set_clocks(by),
+            FaultKind::ClockAhead { by, .. } => self.controllers.set_clocks(by),
         }
     }
 
@@ -266,7 +266,7 @@ impl FaultTrial<'_> {
                 troubles.borrow_mut().requested = None;
                 world.ray.touch();
             }
-            FaultKind::ClockAhead { .. } => self.set_clocks(0.0),
+            FaultKind::ClockAhead { .. } => self.controllers.set_clocks(0.0),
             FaultKind::CallsSlow { .. } => world.settings.call_s = usual.call_s,
             FaultKind::ReplicaStops { replica, .. } => {
                 self.controllers.kill(replica, 0.0, world);
@@ -294,12 +294,6 @@ impl FaultTrial<'_> {
         if !self.scene.settings.strategy.is_rayfit() {
             let working = self.controllers.working();
             self.controllers.kill(working, 0.0, &mut self.world);
-        }
-    }
-
-    fn set_clocks(&mut self, ahead_s: f64) {
-        for scaler in self.controllers.scalers() {
-            scaler.clock.ahead_s = ahead_s;
         }
     }
 

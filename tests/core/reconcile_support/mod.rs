@@ -9,7 +9,7 @@ use crate::faults::trouble::{Answer, BadAnswer, Troubles};
 use rayfit::quantity::Quantity;
 use rayfit::ray::resource::Amounts;
 use rayfit::reconcile::{Effect, Round, RoundMemory, RoundSettings, round};
-use rayfit::simulate::moment::{Moment, ScalerClock};
+use rayfit::simulate::moment::Moment;
 use rayfit::simulate::observed;
 use rayfit::simulate::ray::jobs::JobState;
 use rayfit::simulate::settings::{LIVENESS_S, NodePool, WorldSettings};
@@ -308,10 +308,10 @@ impl Run {
 
     /// What the scaler sees.
     pub(crate) fn snapshot(&self) -> Snapshot {
-        let (world, clock) = (&self.world, ScalerClock::default());
-        let gcs = observed::gcs_state(world, &self.story.settings.plan, &clock).unwrap();
+        let world = &self.world;
+        let gcs = observed::gcs_state(world, &self.story.settings.plan, 0.0).unwrap();
         let pods = observed::own_pods(&world.view);
-        let time = clock.text(world.now);
+        let time = world.now.text(0.0);
         observed::snapshot(world, pods, gcs, time, &History::default())
     }
 

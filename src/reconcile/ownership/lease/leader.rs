@@ -53,7 +53,7 @@ pub struct Leadership {
     /// The Lease, or that there is none, is known.
     is_known: bool,
     /// The Lease as it was seen, and since when it has been unchanged; `None` if there is none.
-    pub(super) lease: Option<(LeaseRecord, Duration)>,
+    pub lease: Option<(LeaseRecord, Duration)>,
     /// The time from which on the Lease may be made anew: somebody may have deleted it under its
     /// holder.
     free_from: Duration,

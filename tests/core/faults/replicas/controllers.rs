@@ -4,8 +4,8 @@ use super::replica::Replica;
 use super::trust::ProcessState;
 use crate::faults::plan::Cut;
 use crate::faults::trouble::Troubles;
+use crate::lease::played::PlayedLease;
 use rayfit::flow_control::requests::NotAdmitted;
-use rayfit::reconcile::ownership::lease::played::PlayedLease;
 use rayfit::reconcile::{Effect, RoundSettings};
 use rayfit::simulate::moment::Moment;
 use rayfit::simulate::scaler::Scaler;
@@ -77,7 +77,7 @@ impl Controllers {
         self.troubles.borrow_mut().process = replica.process;
         match event {
             WorldEvent::Look { token, .. } if replica.is_scaling() => {
-                replica.scaler.look(token, world);
+                replica.look(token, world);
             }
             WorldEvent::Look { .. } => {}
             WorldEvent::Answered { look, chain, .. } => {
@@ -152,6 +152,13 @@ impl Controllers {
     /// The scalers of all processes.
     pub(crate) fn scalers(&mut self) -> impl Iterator<Item = &mut Scaler> {
         self.replicas.iter_mut().map(|replica| &mut replica.scaler)
+    }
+
+    /// The clocks of all processes are set to be so many seconds ahead.
+    pub(crate) fn set_clocks(&mut self, ahead_s: f64) {
+        for replica in &mut self.replicas {
+            replica.set_clock(ahead_s);
+        }
     }
 
     /// A process is killed, and another one starts in its place after so many seconds.

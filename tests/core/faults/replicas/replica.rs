@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
+use crate::lease::played::PlayedLease;
 use rayfit::flow_control::requests::NotAdmitted;
 use rayfit::reconcile::ownership::lease::leader::{Leadership, LeaseRequest};
-use rayfit::reconcile::ownership::lease::played::PlayedLease;
 use rayfit::reconcile::ownership::lease::record::{LeaseRecord, Terms};
 use rayfit::reconcile::ownership::lease::trust::LONGEST_WRITE;
 use rayfit::reconcile::{Chain, Effect, Failure};
@@ -14,6 +14,7 @@ use rayfit::simulate::sending::ChainCall;
 use rayfit::simulate::world::World;
 use rayfit::simulate::world::queue::WorldEvent;
 
+use super::clock::ProcessClock;
 use super::trust::{ProcessState, Trust};
 use crate::faults::plan::Cut;
 
@@ -23,6 +24,7 @@ pub(super) struct Replica {
     name: String,
     number: usize,
     pub(super) scaler: Scaler,
+    clock: ProcessClock,
     leadership: Leadership,
     call: Call,
     /// A request of an earlier process that is still under way.
@@ -61,6 +63,7 @@ impl Replica {
             name,
             number,
             scaler,
+            clock: ProcessClock::default(),
             call: Call::None,
             orphan: None,
             frozen_until: Moment::START,
@@ -79,20 +82,39 @@ impl Replica {
             _ => None,
         };
         let mut next = Self::new(number, self.successor(), true);
-        // The machine stays cut off.
-        (next.orphan, next.process.cut) = (orphan, cut);
+        // The machine stays cut off, and its clock wrong.
+        (next.orphan, next.process.cut, next.clock) = (orphan, cut, self.clock);
         *self = next;
         self.frozen_until = world.now.plus(seconds);
     }
 
     /// Another scaler in the place of this one, which knows nothing of its rounds.
-    pub(super) fn successor(&self) -> Scaler {
+    pub(super) fn successor(&mut self) -> Scaler {
         let mut next = Scaler::new(self.scaler.settings.clone());
         (next.number, next.token) = (self.scaler.number, self.scaler.token);
         (next.spared, next.rounds) = (self.scaler.spared, self.scaler.rounds);
         // The machine's clock stays wrong, and what the process had heard of the API server's is lost.
-        next.clock.ahead_s = self.scaler.clock.ahead_s;
+        self.clock = ProcessClock {
+            ahead_s: self.clock.ahead_s,
+            ..ProcessClock::default()
+        };
+        next.ahead_s = self.clock.beyond_s();
         next
+    }
+
+    /// The machine's clock is set to be so many seconds ahead.
+    pub(super) fn set_clock(&mut self, ahead_s: f64) {
+        self.clock.ahead_s = ahead_s;
+        self.scaler.ahead_s = self.clock.beyond_s();
+    }
+
+    /// Its scaler looks at the cluster.
+    pub(super) fn look(&mut self, token: u64, world: &mut World) {
+        if self.process.cut.is_none() {
+            self.clock.renew(world.now);
+        }
+        self.scaler.ahead_s = self.clock.beyond_s();
+        self.scaler.look(token, world);
     }
 
     /// Whether it may look at the cluster. One that has lost its Lease does not; what it has sent goes on.
@@ -148,6 +170,12 @@ impl Replica {
                 round.arrive(chain, world);
             }
             return world.after(waits_s, event);
+        }
+        let round = (self.scaler.round.as_ref()).filter(|_| look == self.scaler.round_token);
+        let call = round.and_then(|round| round.chains.get(chain)?.0.next());
+        if self.process.cut.is_none() && call.is_some_and(|effect| effect.is_kubernetes()) {
+            self.clock.hear(world.now);
+            self.scaler.ahead_s = self.clock.beyond_s();
         }
         self.scaler.answered(look, chain, world);
     }

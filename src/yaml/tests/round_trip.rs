@@ -3,8 +3,8 @@
 use proptest::prelude::*;
 use serde_json::{Map, json};
 
-use super::tests::one;
-use super::*;
+use super::one;
+use crate::yaml::*;
 
 #[test]
 fn writes_as_kubectl_prints() {

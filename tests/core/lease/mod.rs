@@ -2,12 +2,14 @@
 //! restarting, deletions by people and time passing, up to some length, and at random beyond it. The two replicas
 //! never both trust that they lead.
 
+pub(crate) mod played;
+
 use std::collections::HashSet;
 use std::time::Duration;
 
-use super::leader::{Leadership, LeaseRequest};
-use super::played::PlayedLease;
-use super::record::{LeaseRecord, Terms};
+use played::PlayedLease;
+use rayfit::reconcile::ownership::lease::leader::{Leadership, LeaseRequest};
+use rayfit::reconcile::ownership::lease::record::{LeaseRecord, Terms};
 
 const SECOND: Duration = Duration::from_secs(1);
 const TERMS: Terms = Terms {

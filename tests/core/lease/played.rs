@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use super::leader::LeaseRequest;
-use super::record::LeaseRecord;
+use rayfit::reconcile::ownership::lease::leader::LeaseRequest;
+use rayfit::reconcile::ownership::lease::record::LeaseRecord;
 
 /// The Lease, if it was created, and what is needed to number its versions.
 #[derive(Debug, Clone, Default)]
-pub struct PlayedLease {
+pub(crate) struct PlayedLease {
     /// The Lease as it is stored.
-    pub stored: Option<LeaseRecord>,
+    pub(crate) stored: Option<LeaseRecord>,
     version: u64,
 }
 
@@ -20,7 +20,7 @@ impl PlayedLease {
     ///
     /// Nothing was written, because the Lease was only read, or is not as the replica knew it. The error is the
     /// Lease as it is.
-    pub fn serve(
+    pub(crate) fn serve(
         &mut self,
         replica: &str,
         request: &LeaseRequest,

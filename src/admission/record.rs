@@ -126,7 +126,8 @@ impl ReviewRecord {
             dry_run,
             ..
         } = count;
-        let (kind, outcome) = (count.kind.map_or("", Kind::name), count.outcome.name());
+        let kind = count.kind.map_or("", Kind::name);
+        let outcome: &str = count.outcome.into();
         let micros = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
         macro_rules! say {
             ($level:ident, $text:literal) => {

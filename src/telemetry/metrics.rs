@@ -155,7 +155,7 @@ impl Metrics {
             ("webhook", webhook),
             ("kind", review.kind.map_or("other", Kind::name)),
             ("operation", review.operation),
-            ("outcome", review.outcome.name()),
+            ("outcome", review.outcome.into()),
         ];
         self.requests.get_or_create(&labels).inc();
         self.duration

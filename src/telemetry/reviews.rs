@@ -4,8 +4,9 @@ use crate::policy::Mode;
 use crate::ray::Kind;
 use crate::rule_id::RuleId;
 
-/// The outcome of a request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+/// The outcome of a request, by its name in logs and metrics.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum ReviewOutcome {
     /// Allowed without reading the object, because its kind is not checked.
     NotJudged,
@@ -31,26 +32,6 @@ pub enum ReviewOutcome {
     Deadline,
     /// A bug in Rayfit.
     Panic,
-}
-
-impl ReviewOutcome {
-    /// The name in logs and metrics.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::NotJudged => "not_judged",
-            Self::Deleting => "deleting",
-            Self::Unchanged => "unchanged",
-            Self::Allowed => "allowed",
-            Self::Warned => "warned",
-            Self::Denied => "denied",
-            Self::Patched => "patched",
-            Self::OwnerUnread => "owner_unread",
-            Self::BadRequest => "bad_request",
-            Self::Overload => "overload",
-            Self::Deadline => "deadline",
-            Self::Panic => "panic",
-        }
-    }
 }
 
 /// The data for the metrics of one review.

@@ -274,8 +274,7 @@ fn patches_change_what_they_say() {
     for field in SearchField::OF_GROUPS {
         assert!(
             parameters.iter().any(|one| one.field == field),
-            "{} is not searched",
-            field.name()
+            "{field:?} is not searched"
         );
     }
     for at in 0..parameters.len() {
@@ -333,7 +332,7 @@ fn fields_of_policies_are_searched() {
     let mut search = with_policy(1);
     search.simulations = part_of(search.simulations, 12);
     let fields: Vec<&str> = (search.space.parameters.iter())
-        .map(|one| one.field.name())
+        .map(|one| one.field.into())
         .collect();
     assert_eq!(
         fields,

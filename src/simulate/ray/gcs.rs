@@ -96,7 +96,7 @@ impl Ray {
                 // The GCS lists the bundles twice: here without their label selectors, and
                 // below with them.
                 requests: requests.clone(),
-                details: format!("{job:036x}:{}|PENDING", strategy.name()),
+                details: format!("{job:036x}:{strategy}|PENDING"),
                 bundle_selectors: vec![BundleSelector {
                     resource_requests: requests,
                 }],

@@ -5,8 +5,9 @@ use std::str::FromStr;
 use crate::simulate::vary::PolicyField;
 use crate::text::nearest;
 
-/// A field that the search sets.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+/// A field that the search sets, by the name by which users know it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, strum::IntoStaticStr)]
+#[strum(serialize_all = "camelCase")]
 pub enum SearchField {
     /// `idleTimeoutSeconds` of the cluster, and of each worker group where several are scaled by
     /// version 2 of the autoscaler.
@@ -20,6 +21,7 @@ pub enum SearchField {
     /// The cores up to which a pod may grow in place; its memory goes with them.
     ResizeCpus,
     /// A field of the RayPolicy that holds for the cluster.
+    #[strum(transparent)]
     Policy(PolicyField),
 }
 
@@ -54,18 +56,6 @@ impl SearchField {
         Self::ResizeCpus,
     ];
 
-    /// The name by which users know it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::IdleTimeoutSeconds => "idleTimeoutSeconds",
-            Self::MinReplicas => "minReplicas",
-            Self::MaxReplicas => "maxReplicas",
-            Self::PodCpus => "podCpus",
-            Self::ResizeCpus => "resizeCpus",
-            Self::Policy(field) => field.name(),
-        }
-    }
-
     /// The lowest and the highest value that it can have, and how to say that.
     fn extent(self) -> (f64, f64, &'static str) {
         match self {
@@ -92,9 +82,9 @@ impl FromStr for Bounds {
         };
         let (name, range) = text.split_once('=').ok_or_else(form)?;
         let mut fields = SearchField::ALL.into_iter();
-        let field = fields.find(|field| field.name() == name);
+        let field = fields.find(|field| <&str>::from(field) == name);
         let field = field.ok_or_else(|| {
-            let names = SearchField::ALL.map(SearchField::name);
+            let names = SearchField::ALL.map(<&str>::from);
             let near = nearest(name, names).map(|near| format!(" (did you mean {near}?)"));
             let (near, names) = (near.unwrap_or_default(), names.join(", "));
             format!("there is no field {name:?} to search{near}; there are: {names}")

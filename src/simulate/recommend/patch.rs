@@ -10,6 +10,7 @@ use json_patch::jsonptr::PointerBuf;
 use json_patch::{AddOperation, Patch, PatchOperation, TestOperation};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
+use strum::IntoEnumIterator as _;
 
 use super::bounds::SearchField;
 use super::space::{Choice, SearchedGroup, Space};
@@ -94,7 +95,7 @@ impl ChoicePatch {
             let pointer = FieldPath::annotation(ANNOTATION).pointer();
             patch.add(&pointer, Value::String(ippr.to_string()));
         }
-        for field in PolicyField::ALL {
+        for field in PolicyField::iter() {
             let chosen = chosen(SearchField::Policy(field), None);
             let Some(chosen) = chosen.filter(ChosenValue::differs) else {
                 continue;
@@ -103,7 +104,7 @@ impl ChoicePatch {
             patch.policy.push((field, value));
             patch.changes.push(Change {
                 group: None,
-                field: field.name(),
+                field: field.into(),
                 from: Some(whole(chosen.today).to_string()),
                 to: value.to_string(),
             });

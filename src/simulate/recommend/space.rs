@@ -1,6 +1,7 @@
 //! Fields of a RayCluster to set, and of the RayPolicy that holds for it, and the values to try.
 
 use serde_json::Value;
+use strum::IntoEnumIterator as _;
 
 use super::bounds::{Bounds, SearchField};
 use crate::plan::Strategy;
@@ -139,7 +140,7 @@ impl Space {
         }
         let grows = self.groups.iter().any(|group| group.limits.is_some());
         let widest = Summary::of(trace).widest.cpus.ceil();
-        for field in PolicyField::ALL {
+        for field in PolicyField::iter() {
             let (values, range) = match field {
                 PolicyField::KeepSmallSeconds => (KEEP_SMALL.to_vec(), (0.0, KEEP_SMALL[5])),
                 PolicyField::ShrinkAfterSeconds => {

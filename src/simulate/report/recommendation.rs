@@ -335,7 +335,7 @@ impl Report<'_> {
         let (search, front) = (self.search, self.recommendation);
         let group = |at: Option<usize>| at.map(|at| search.space.groups[at].title());
         let parameters = search.space.parameters.iter().map(|one| {
-            json!({"field": one.field.name(), "group": group(one.group), "values": one.values,
+            json!({"field": <&str>::from(one.field), "group": group(one.group), "values": one.values,
                 "today": one.values[one.today]})
         });
         let choices = front.trials.iter().enumerate().map(|(at, trial)| {

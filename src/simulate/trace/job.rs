@@ -113,9 +113,21 @@ impl JobDemand {
 
 /// The placement of a placement group's bundles on nodes, written as Ray does.
 #[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    JsonSchema,
+    strum::Display,
 )]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+#[strum(serialize_all = "SCREAMING_SNAKE_CASE")]
 pub enum PlacementStrategy {
     /// On as few nodes as possible.
     Pack,
@@ -125,18 +137,6 @@ pub enum PlacementStrategy {
     StrictPack,
     /// Each on a node of its own.
     StrictSpread,
-}
-
-impl PlacementStrategy {
-    /// The name that Ray gives it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Pack => "PACK",
-            Self::Spread => "SPREAD",
-            Self::StrictPack => "STRICT_PACK",
-            Self::StrictSpread => "STRICT_SPREAD",
-        }
-    }
 }
 
 /// The memory that a job uses from some moment on.

@@ -111,7 +111,7 @@ fn describe(demand: &JobDemand) -> String {
         JobDemand::Task(shape) => format!("task {}", amounts(shape)),
         JobDemand::Actor(shape) => format!("actor {}", amounts(shape)),
         JobDemand::PlacementGroup { strategy, bundles } => {
-            let mut text = format!("placement group {}", strategy.name());
+            let mut text = format!("placement group {strategy}");
             for alike in bundles.chunk_by(|one, next| one == next) {
                 let _ = write!(text, " {} x ({})", alike.len(), amounts(&alike[0]));
             }

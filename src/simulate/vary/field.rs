@@ -1,6 +1,5 @@
 //! The fields that a study can vary, and where each of them is set.
 
-use std::fmt;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
@@ -12,8 +11,9 @@ use crate::ray::ippr::ANNOTATION;
 use crate::reconcile::RoundSettings;
 use crate::simulate::settings::WorldSettings;
 
-/// A field that can be varied.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// A field that can be varied, by the name by which users know it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::Display, strum::IntoStaticStr)]
+#[strum(serialize_all = "camelCase")]
 pub enum VariedField {
     /// `autoscalerOptions.idleTimeoutSeconds`, and of each group that has its own.
     IdleTimeoutSeconds,
@@ -22,10 +22,13 @@ pub enum VariedField {
     /// `maxReplicas` of worker groups.
     MaxReplicas,
     /// `max-cpu` of worker groups in `ray.io/ippr`.
+    #[strum(serialize = "max-cpu")]
     MaxCpu,
     /// `max-memory` of worker groups in `ray.io/ippr`, in GiB.
+    #[strum(serialize = "max-memory")]
     MaxMemory,
     /// A field of RayPolicies.
+    #[strum(transparent)]
     Policy(PolicyField),
     /// Seconds that a pod takes from its node to its Ray node.
     PodStartSeconds,
@@ -36,7 +39,19 @@ pub enum VariedField {
 }
 
 /// A field of RayPolicies, which has an effect with strategy `rayfit` only.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    strum::Display,
+    strum::EnumIter,
+    strum::IntoStaticStr,
+)]
+#[strum(serialize_all = "camelCase")]
 pub enum PolicyField {
     /// `reconcile.inPlace.keepSmallSeconds`.
     KeepSmallSeconds,
@@ -47,22 +62,6 @@ pub enum PolicyField {
 }
 
 impl PolicyField {
-    /// All fields.
-    pub const ALL: [Self; 3] = [
-        Self::KeepSmallSeconds,
-        Self::ShrinkAfterSeconds,
-        Self::HeadroomCpus,
-    ];
-
-    /// The name by which users know it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::KeepSmallSeconds => "keepSmallSeconds",
-            Self::ShrinkAfterSeconds => "shrinkAfterSeconds",
-            Self::HeadroomCpus => "headroomCpus",
-        }
-    }
-
     /// Its value in the settings.
     pub fn read(self, settings: &RoundSettings) -> f64 {
         let plan = &settings.plan;
@@ -104,21 +103,6 @@ impl VariedField {
         Self::NodeStartSeconds,
         Self::ImagePullSeconds,
     ];
-
-    /// The name by which users know it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::IdleTimeoutSeconds => "idleTimeoutSeconds",
-            Self::MinReplicas => "minReplicas",
-            Self::MaxReplicas => "maxReplicas",
-            Self::MaxCpu => "max-cpu",
-            Self::MaxMemory => "max-memory",
-            Self::Policy(field) => field.name(),
-            Self::PodStartSeconds => "podStartSeconds",
-            Self::NodeStartSeconds => "nodeStartSeconds",
-            Self::ImagePullSeconds => "imagePullSeconds",
-        }
-    }
 
     /// The values that it can have, whether they are whole, and how to say that.
     pub(super) fn extent(self) -> (RangeInclusive<f64>, bool, &'static str) {
@@ -225,10 +209,4 @@ fn limit(cluster: &mut Value, name: Option<&str>, key: &str, amount: &str) {
         }
     }
     *text = Value::String(ippr.to_string());
-}
-
-impl fmt::Display for VariedField {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
 }

@@ -159,9 +159,9 @@ impl FromStr for Variation {
             None => (None, name),
         };
         let mut fields = VariedField::ALL.into_iter();
-        let field = fields.find(|field| field.name() == name);
+        let field = fields.find(|field| <&str>::from(field) == name);
         let field = field.ok_or_else(|| {
-            let names = VariedField::ALL.map(VariedField::name);
+            let names = VariedField::ALL.map(<&str>::from);
             let near = nearest(name, names).map(|near| format!(" (did you mean {near}?)"));
             let (near, names) = (near.unwrap_or_default(), names.join(", "));
             format!("there is no field {name:?} to vary{near}; these can be: {names}")

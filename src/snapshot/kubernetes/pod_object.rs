@@ -278,9 +278,6 @@ pub struct ContainerStatus {
     /// True if its readiness probe succeeds, or it has none.
     #[serde(deserialize_with = "nullable")]
     pub ready: bool,
-    /// The number of restarts of the container.
-    #[serde(deserialize_with = "nullable")]
-    pub restart_count: i64,
     /// The state: the container waits, runs or has ended.
     #[serde(deserialize_with = "nullable")]
     pub state: ContainerState,

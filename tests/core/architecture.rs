@@ -292,14 +292,14 @@ fn lines_of_code(text: &str) -> usize {
 /// tests. Lower a number where code goes; to raise one takes a reason that the commit gives.
 const BUDGETS: [(&str, usize); 9] = [
     ("plan", 11_511),
-    ("simulate", 8_985),
+    ("simulate", 8_924),
     ("rules", 6_175),
-    ("reconcile", 3_995),
-    ("controller", 3_675),
-    ("cli", 3_877),
-    ("snapshot", 2_529),
+    ("reconcile", 3_955),
+    ("controller", 3_661),
+    ("cli", 3_811),
+    ("snapshot", 2_519),
     ("manifests", 1_477),
-    ("", 21_365),
+    ("", 21_111),
 ];
 
 #[test]

@@ -292,7 +292,7 @@ fn lines_of_code(text: &str) -> usize {
 /// tests. Lower a number where code goes; to raise one takes a reason that the commit gives.
 const BUDGETS: [(&str, usize); 9] = [
     ("plan", 11_511),
-    ("simulate", 8_985),
+    ("simulate", 8_997),
     ("rules", 6_175),
     ("reconcile", 3_995),
     ("controller", 3_675),

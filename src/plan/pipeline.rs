@@ -55,7 +55,7 @@ pub(crate) fn decide<'a>(
         mut problems,
     } = ReadCluster::of(situation);
     let kept_back = attempts.keep_back(&mut state, &mut demands, now);
-    problems.extend(settings.with(Slice::BlockedGroups, || {
+    problems.extend(settings.with(Slice::Blocked, || {
         blocked::mark(&mut state, &evidence, history, situation.own_pods, now)
     }));
     settings.with(Slice::Excess, || {

@@ -291,7 +291,7 @@ fn lines_of_code(text: &str) -> usize {
 /// The most lines of code of the largest folders of `src` and of the others together, without blanks, comments and
 /// tests. Lower a number where code goes; to raise one takes a reason that the commit gives.
 const BUDGETS: [(&str, usize); 9] = [
-    ("plan", 11_510),
+    ("plan", 11_507),
     ("simulate", 9_008),
     ("rules", 6_175),
     ("reconcile", 3_995),

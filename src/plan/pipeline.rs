@@ -18,7 +18,6 @@ use std::collections::BTreeMap;
 
 use crate::hash::HashSet;
 use crate::plan::decided::Decided;
-use crate::plan::demand::requests::RequestBatch;
 use crate::plan::demand::shape::ShapeId;
 use crate::plan::packing::pack::PackingRules;
 use crate::plan::packing::servable::servable;
@@ -43,8 +42,7 @@ pub(crate) fn decide<'a>(
     situation: &'a Situation<'a>,
     attempts: &'a Attempts,
 ) -> (Decided<'a>, Findings<'a>) {
-    let (own_pods, now) = (situation.own_pods, situation.now);
-    let (settings, history) = (situation.settings, situation.history());
+    let (settings, history, now) = (situation.settings, situation.history(), situation.now);
     let ReadCluster {
         config,
         mut state,
@@ -57,8 +55,8 @@ pub(crate) fn decide<'a>(
         mut problems,
     } = ReadCluster::of(situation);
     let kept_back = attempts.keep_back(&mut state, &mut demands, now);
-    problems.extend(settings.with(Slice::BlockedGroups, || {
-        blocked::mark(&mut state, &evidence, history, own_pods, now)
+    problems.extend(settings.with(Slice::Blocked, || {
+        blocked::mark(&mut state, &evidence, history, situation.own_pods, now)
     }));
     settings.with(Slice::Excess, || {
         excess::count_draining(&mut state, &config, &leftovers, &hanging);
@@ -87,9 +85,6 @@ pub(crate) fn decide<'a>(
         departures,
         rooms: BTreeMap::new(),
     };
-    let waiting = servable(&state, &remainder);
-    let waits = |pod: &Pod<'_>| pod.is_unschedulable() && !only_ready.contains(pod.name);
-    let waiting = (!waiting.is_empty() || own_pods.iter().any(waits)).then_some(&*waiting);
     let mut decided = Decided {
         situation,
         config,
@@ -99,19 +94,24 @@ pub(crate) fn decide<'a>(
         leftovers,
         problems,
     };
-    release(&mut decided, &mut findings, &kept_back, waiting);
+    release(&mut decided, &mut findings, &kept_back, &only_ready);
     decided.problems.extend(decided.state.cut());
     (decided, findings)
 }
 
-/// The slices after packing: what nothing needs any more goes, or becomes smaller. `waiting` is the demand that is left
-/// and that a node could serve, if there were room; `None` where neither demand nor a pod waits for room.
+/// The slices after packing: what nothing needs any more goes, or becomes smaller. `only_ready` are the pods that are
+/// for nothing but what is to be kept ready, by name.
 fn release(
     decided: &mut Decided<'_>,
     findings: &mut Findings<'_>,
     kept_back: &HashSet<ShapeId>,
-    waiting: Option<&[RequestBatch]>,
+    only_ready: &HashSet<String>,
 ) {
+    // The demand that is left and that a node could serve; `None` where neither demand nor a pod waits for room.
+    let waiting = servable(&decided.state, &decided.remainder);
+    let waits = |pod: &Pod<'_>| pod.is_unschedulable() && !only_ready.contains(pod.name);
+    let is_any = !waiting.is_empty() || decided.situation.own_pods.iter().any(waits);
+    let waiting = is_any.then_some(&*waiting);
     let (situation, idle_s) = (decided.situation, decided.config.idle_timeout_s);
     let (settings, history, now) = (situation.settings, situation.history(), situation.now);
     let (state, leftovers) = (&mut decided.state, &decided.leftovers);

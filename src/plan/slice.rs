@@ -1,5 +1,7 @@
 //! The slices by name: what [`pipeline`](crate::plan::pipeline) adds to Ray's decision, and what settings can leave out
-//! of it.
+//! of it. Each has the name of its module in [`slices`](crate::plan::slices), but for `node-headroom` and
+//! `steady-packing`, which are rules of growth and of packing, and for two parts that are left out by themselves:
+//! `sizes-to-come` of `growth_backoff`, and `gaps` of `small_pods`.
 
 /// Writes the type of the slices from a table of them: each with its name and what it is for.
 macro_rules! slices {
@@ -25,11 +27,10 @@ macro_rules! slices {
 }
 
 slices! {
-    SizesAsStarted "sizes-as-started" "Counts new nodes with what KubeRay passes to `ray start`"
+    Objects "objects" "Counts new nodes with what KubeRay passes to `ray start`, and makes other pods for those that hang"
     Raylets "raylets" "Counts new nodes with what raylets report, and tells raylets the sizes of their pods"
-    HangingPods "hanging-pods" "Makes other pods in place of those that hang in termination"
     Departures "departures" "Drains nodes that are about to leave with their Kubernetes node"
-    BlockedGroups "blocked-groups" "Uses other groups where pods of one would not start"
+    Blocked "blocked" "Uses other groups where pods of one would not start"
     NodeHeadroom "node-headroom" "Lets pods grow only as far as their Kubernetes node has room, for which idle pods give way"
     Resizes "resizes" "Believes refusals of resizes, forgets what they suggested, and tries them again"
     GrowthBackoff "growth-backoff" "Launches no pods in vain for a size to which they do not grow"

@@ -689,3 +689,32 @@ fn the_monitor_kills_the_newest_and_tries_it_again_while_another_one_runs() {
         assert!((1..=3).contains(&result.out_of_memory), "{result:?}");
     }
 }
+
+#[test]
+fn a_monitor_kills_only_when_it_checks_while_others_wait() {
+    // Four of these fit on the core of the pod, and three in its memory.
+    let hungry = Job {
+        memory: vec![MemoryUse {
+            at: 0.0,
+            bytes: 1004 << 20,
+        }],
+        ..job(0.0, 20.0, JobDemand::Task(cpus(0.25)))
+    };
+    let trace = trace(vec![hungry; 40]);
+    for strategy in BOTH {
+        let result = simulate(
+            &cluster(&[("cpu", 1, 1, 1)]),
+            &trace,
+            &WorldSettings::default(),
+            strategy,
+        );
+        assert_eq!(result.jobs.ended, 40, "{strategy:?}");
+        let starts = result.curve.iter().find(|point| point.used > 0.0);
+        let starts = starts.unwrap().at;
+        let first = result.curve.iter().skip_while(|point| point.at < starts);
+        let first = first.take_while(|point| point.at < starts + 3.0);
+        let waiting = first.map(|point| point.waiting_jobs);
+        let fewest = waiting.fold(f64::INFINITY, f64::min);
+        assert!(fewest > 20.0, "{strategy:?}: {fewest}");
+    }
+}

@@ -45,7 +45,7 @@ impl<'a> ReadCluster<'a> {
         let (own_pods, live) = (situation.own_pods, situation.live);
         let (settings, now) = (situation.settings, situation.now);
         let cluster = &situation.snapshot.ray_cluster;
-        let mut config = if settings.has(Slice::SizesAsStarted) {
+        let mut config = if settings.has(Slice::Objects) {
             started::read(cluster)
         } else {
             ClusterConfig::of(cluster)
@@ -55,9 +55,7 @@ impl<'a> ReadCluster<'a> {
         problems.extend(settings.with(Slice::Raylets, || {
             raylets::believe(&mut config, own_pods, live)
         }));
-        let hanging = settings.with(Slice::HangingPods, || {
-            HangingPods::of(own_pods, &config, now)
-        });
+        let hanging = settings.with(Slice::Objects, || HangingPods::of(own_pods, &config, now));
         problems.extend(hanging.problems());
         let times = (settings.drain_timeout_s, now);
         let departures = settings.with(Slice::Departures, || {

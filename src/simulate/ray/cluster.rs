@@ -111,6 +111,18 @@ impl Ray {
         }
     }
 
+    /// The bundles that wait for room, with the number of each.
+    pub fn waiting(&self) -> impl Iterator<Item = (&Bundle, usize)> {
+        let shapes = self.queues.iter();
+        let shapes = shapes.map(|(shape, queue)| (&self.jobs.shapes[*shape], queue.len()));
+        let gangs = self.gangs.iter().map(|job| &self.jobs.all[*job].need);
+        let bundles = gangs.flat_map(|need| match need {
+            JobNeed::Gang { bundles, .. } => bundles.as_slice(),
+            JobNeed::Shape(_) => &[],
+        });
+        shapes.chain(bundles.map(|bundle| (bundle, 1)))
+    }
+
     /// Checks whether any job runs.
     pub fn is_running(&self) -> bool {
         self.living().any(|(_, node)| node.running > 0)

@@ -60,22 +60,27 @@ impl Ray {
         self.living().any(|(_, node)| reports(node, now))
     }
 
+    /// Checks whether a node uses more memory than its memory monitor allows.
+    pub fn is_above_monitor(&self, number: usize, now: Moment) -> bool {
+        let most = self.nodes[number].monitor_bytes;
+        most.is_some_and(|most| self.memory_in_use(number, now) > most)
+    }
+
     /// Kills the process of a job if a node that has so much memory uses too much: the kernel does so
-    /// where more is used than there is, and Ray's memory monitor before that, if it is on. Returns the job,
-    /// and the seconds after which it waits for resources again, unless it is lost.
+    /// where more is used than there is, and Ray's memory monitor before that, when it checks (`is_check`). Returns
+    /// the job, and the seconds after which it waits for resources again, unless it is lost.
     pub fn relieve(
         &mut self,
         number: usize,
         total: i64,
+        is_check: bool,
         now: Moment,
     ) -> Option<(usize, Option<f64>)> {
-        let in_use = self.memory_in_use(number, now);
-        let node = &self.nodes[number];
         // The processes in a placement group are not known.
-        let killable = node.with_memory.iter().copied();
+        let killable = self.nodes[number].with_memory.iter().copied();
         let is_process = |job: &usize| matches!(self.jobs.all[*job].need, JobNeed::Shape(_));
         let killable: Vec<usize> = killable.filter(is_process).collect();
-        let (job, is_retried, pause) = if in_use > total {
+        let (job, is_retried, pause) = if self.memory_in_use(number, now) > total {
             // The kernel kills the largest process, which counts as a crash of its worker. The number decides
             // between equal ones, so that equal simulations stay equal.
             let size = |job: &usize| (self.jobs.all[*job].bytes(now), *job);
@@ -84,7 +89,7 @@ impl Ray {
             let is_retried = *retries > 0;
             *retries = retries.saturating_sub(1);
             (largest, is_retried, RETRY_S.0)
-        } else if node.monitor_bytes.is_some_and(|most| in_use >= most) {
+        } else if is_check && self.is_above_monitor(number, now) {
             // The monitor kills the newest job that may be tried again, or else the newest.
             // (`worker_killing_policy_group_by_owner.cc`; all jobs of a trace have one owner.) What it tries
             // again does not count.

@@ -34,7 +34,7 @@ pub struct RayNode {
     pub with_memory: Vec<usize>,
     /// The memory in use that its agent last reported.
     pub memory: Option<KnownMemory>,
-    /// The bytes in use at which its memory monitor kills; `None` where that is off.
+    /// The most bytes in use with which its memory monitor kills nothing; `None` where that is off.
     pub monitor_bytes: Option<i64>,
     /// The time since which nothing runs on it.
     pub idle_since: Moment,

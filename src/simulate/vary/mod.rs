@@ -98,10 +98,21 @@ impl Variation {
                 "there is no worker group {group} to vary; there are: {names}"
             ));
         }
-        if !matches!(field, VariedField::MaxCpu | VariedField::MaxMemory) {
-            return Ok(());
+        match field {
+            VariedField::MaxCpu | VariedField::MaxMemory => self.check_limits(&object, &workers),
+            _ => Ok(()),
         }
-        let limited = workers.into_iter().filter(|(name, _)| {
+    }
+
+    /// Checks that resize limits are those of groups that have some, and are not below the size with which their pods
+    /// start.
+    fn check_limits(
+        &self,
+        object: &ClusterObject,
+        workers: &[(&str, &GroupSpec)],
+    ) -> Result<(), String> {
+        let field = self.field;
+        let limited = workers.iter().filter(|(name, _)| {
             let is_varied = self.group.as_deref().is_none_or(|group| group == *name);
             is_varied && object.ippr.is_well_formed() && object.ippr.lists(name)
         });
@@ -114,7 +125,6 @@ impl Variation {
                  RF101 shows the form), or vary maxReplicas"
             ));
         }
-        // No resize limit may be below the size of the group's pods.
         for (name, group) in limited {
             let Some(size) = group.base else {
                 continue;

@@ -22,6 +22,8 @@ pub enum WorldEvent {
         /// The number of the amount, from 0.
         step: u32,
     },
+    /// The memory monitor of a Ray node checks how much is in use.
+    MemoryCheck(usize),
     /// Agents report the memory in use on their nodes.
     MemoryReport,
     /// A job is tried again whose process was killed.

@@ -1,11 +1,12 @@
 //! Consequences of a change: jobs that start, costs, and the curves of demand and use.
 
+use std::collections::VecDeque;
+
 use super::ledger::Capacity;
 use super::ledger::curves::{CurveLevel, Point};
 use super::queue::WorldEvent;
 use super::state::World;
 use crate::ray::group::HEAD_NAME;
-use crate::simulate::ray::jobs::JobNeed;
 use crate::simulate::ray::resources::{Bundle, float};
 use crate::simulate::world::objects::SimulatedPod;
 
@@ -79,24 +80,13 @@ impl World {
             }
             memory_held = memory_held.saturating_add(self.ray.memory_in_use(number, self.now));
         }
-        let mut waiting_jobs = 0;
-        let mut wait = |bundle: &Bundle, count: usize| {
+        for (bundle, count) in self.ray.waiting() {
             for (level, amount) in levels.iter_mut().zip(read(bundle)) {
                 level.waiting += amount * count as f64;
             }
-        };
-        for (shape, queue) in &self.ray.queues {
-            wait(&self.ray.jobs.shapes[*shape], queue.len());
-            waiting_jobs += queue.len();
         }
-        for job in &self.ray.gangs {
-            waiting_jobs += 1;
-            if let JobNeed::Gang { bundles, .. } = &self.ray.jobs.all[*job].need {
-                for bundle in bundles {
-                    wait(bundle, 1);
-                }
-            }
-        }
+        let queued: usize = self.ray.queues.values().map(VecDeque::len).sum();
+        let waiting_jobs = queued + self.ray.gangs.len();
         // The head is not paid for, so what jobs use of it does not count either.
         let less = |at: usize| (levels[at].paid - (levels[at].used - on_head[at])).max(0.0);
         let unused = Capacity {

@@ -298,6 +298,7 @@ impl World {
                 self.ray_changed();
             }
             WorldEvent::MemoryStep { job, attempt, step } => self.memory_step(job, attempt, step),
+            WorldEvent::MemoryCheck(node) => self.relieve(node, true),
             WorldEvent::MemoryReport => self.report_memory(),
             WorldEvent::Retried(job) => {
                 self.ray.retry(job);

@@ -92,7 +92,7 @@ impl<'a> Evidence<'a> {
         let mut evidence = Self::none(config);
         let (snapshot, own_pods) = (situation.snapshot, situation.own_pods);
         let (settings, now) = (situation.settings, situation.now);
-        if !settings.has(Slice::BlockedGroups) {
+        if !settings.has(Slice::Blocked) {
             return evidence;
         }
         evidence.groups = config.groups.map(|group| {

@@ -71,13 +71,7 @@ pub(in crate::simulate::trace) fn drafts(
     actor_ends: &ActorEnds,
 ) -> Result<(Vec<JobDraft>, Vec<Loss>), TraceError> {
     let (runs, unfinished) = last_attempts(runs);
-    let mut calls: HashMap<String, (f64, usize)> = HashMap::new();
-    for (run, _, end) in runs.iter().filter(|(run, ..)| run.kind == RayKind::Call) {
-        let actor = run.actor.clone().unwrap_or_default();
-        let (last, count) = calls.entry(actor).or_insert((*end, 0));
-        *last = last.max(*end);
-        *count += 1;
-    }
+    let mut calls = calls(&runs);
     let mut drafts = Vec::new();
     // Since when each group was needed, and until when.
     let mut used: BTreeMap<String, (f64, f64)> = BTreeMap::new();
@@ -126,6 +120,18 @@ pub(in crate::simulate::trace) fn drafts(
     }
     count_from_begin(&mut drafts);
     Ok((drafts, losses.into()))
+}
+
+/// The end of the last call of each actor, and how many calls it had, by its id.
+fn calls(runs: &[(RayRun, f64, f64)]) -> HashMap<String, (f64, usize)> {
+    let mut calls: HashMap<String, (f64, usize)> = HashMap::new();
+    for (run, _, end) in runs.iter().filter(|(run, ..)| run.kind == RayKind::Call) {
+        let actor = run.actor.clone().unwrap_or_default();
+        let (last, count) = calls.entry(actor).or_insert((*end, 0));
+        *last = last.max(*end);
+        *count += 1;
+    }
+    calls
 }
 
 /// Counts the times of jobs from the first one on.

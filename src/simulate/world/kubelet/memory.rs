@@ -1,7 +1,5 @@
 //! Effects of the memory that jobs use: reports, killed processes, and pods that cannot shrink yet.
 
-use std::rc::Rc;
-
 use crate::simulate::ray::jobs::JobState;
 use crate::simulate::world::World;
 use crate::simulate::world::queue::WorldEvent;
@@ -9,6 +7,10 @@ use crate::simulate::world::queue::WorldEvent;
 /// The interval at which agents report. (`REPORTER_UPDATE_INTERVAL_MS`: the dashboard's agents report
 /// every five seconds.)
 const REPORT_S: f64 = 5.0;
+
+/// The interval at which memory monitors check. (`memory_monitor_refresh_ms`, `threshold_memory_monitor.cc`.) Monitors
+/// that killed at once would go through a whole queue in no time, where tasks use all of their memory from the start.
+const CHECK_S: f64 = 0.25;
 
 impl World {
     /// A job has started, and uses memory from now on, if that is known.
@@ -29,8 +31,7 @@ impl World {
         }
     }
 
-    /// A job uses another amount of memory from now on, if it is still the same attempt. Processes are killed
-    /// on its nodes until there is no more in use than may be.
+    /// A job uses another amount of memory from now on, if it is still the same attempt.
     pub(in crate::simulate::world) fn memory_step(&mut self, job: usize, attempt: u32, step: u32) {
         // The curve of held memory changes, even where nothing else does.
         self.ledger.is_due = true;
@@ -48,22 +49,32 @@ impl World {
             let step = step + 1;
             self.at(at, WorldEvent::MemoryStep { job, attempt, step });
         }
-        let disturbance = Rc::clone(&self.disturbance);
-        let mut has_killed = false;
         for node in nodes {
-            let pod = &self.machines.pods[self.ray.nodes[node].pod];
-            let (name, limit) = (pod.name().to_owned(), pod.memory());
-            while let Some((job, pause)) = self.ray.relieve(node, limit, self.now) {
-                has_killed = true;
-                self.ledger.out_of_memory += 1;
-                disturbance.memory_killed(self.now, &name);
-                if let Some(pause) = pause {
-                    self.after(pause, WorldEvent::Retried(job));
-                }
+            self.relieve(node, false);
+        }
+    }
+
+    /// Processes are killed on a node until there is no more in use than it has, and, when its memory monitor checks
+    /// (`is_check`), than that allows.
+    pub(in crate::simulate::world) fn relieve(&mut self, node: usize, is_check: bool) {
+        let pod = self.ray.nodes[node].pod;
+        let limit = self.machines.pods[pod].memory();
+        let mut has_killed = false;
+        while let Some((job, pause)) = self.ray.relieve(node, limit, is_check, self.now) {
+            has_killed = true;
+            self.ledger.out_of_memory += 1;
+            let name = self.machines.pods[pod].name();
+            self.disturbance.memory_killed(self.now, name);
+            if let Some(pause) = pause {
+                self.after(pause, WorldEvent::Retried(job));
             }
         }
         if has_killed {
             self.ray_changed();
+        }
+        if !is_check && self.ray.is_above_monitor(node, self.now) {
+            let next = self.now.next_multiple(CHECK_S);
+            self.at(next, WorldEvent::MemoryCheck(node));
         }
     }
 

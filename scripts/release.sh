@@ -10,10 +10,11 @@
 #   krew OUT URL                the krew manifest for the archives in OUT, which will be below URL
 #   notes                       the part of CHANGELOG.md about the version
 #   checksums OUT               the sums of everything in OUT
-#   dry-run                     all of these but for the image, twice; the bytes must be the same
+#   dry-run                     all of these, twice; the bytes must be the same
 #
 # RAYFIT_RELEASE_BINARY  a binary to put into archives and images, instead of building it
-# RAYFIT_RELEASE_TARGETS targets of dry-run (those for Linux whose linker is here)
+# RAYFIT_RELEASE_TARGETS targets of dry-run (this machine's, and arm64 where its linker is here; with a binary only this
+#                        machine's)
 set -euo pipefail
 cd "$(dirname "$0")/.."
 export LC_ALL=C TZ=UTC
@@ -86,12 +87,14 @@ binary() {
   mkdir -p "$out" "$work/completions"
   cp "$built" "$work/rayfit"
   cp LICENSE README.md scripts/kubectl_complete-rayfit "$work"
-  # What this machine cannot run, not even with qemu, has the same completions as what it can.
   runs=("$work/rayfit")
   "${runs[@]}" --version >/dev/null 2>&1 || runs=(qemu-aarch64-static "$work/rayfit")
-  "${runs[@]}" --version >/dev/null 2>&1 || runs=("target/$(host)/release/rayfit")
+  if ! "${runs[@]}" --version >/dev/null 2>&1; then
+    runs=("target/$(host)/release/rayfit")
+    echo "NOT RUN: $target, which needs qemu-user-static here: it has the completions that ${runs[0]} says" >&2
+  fi
   for shell in bash zsh fish; do
-    "${runs[@]}" completions "$shell" >"$work/completions/rayfit.$shell" || fail "build for $(host) first: $target does not run here"
+    "${runs[@]}" completions "$shell" >"$work/completions/rayfit.$shell" || fail "build for $(host) first"
   done
   pack "$out/rayfit-$(version)-$os-$arch.tar.gz" "$work" rayfit kubectl_complete-rayfit LICENSE README.md completions
   rm -rf "$work"
@@ -192,6 +195,8 @@ targets() {
     return
   fi
   host
+  # A binary that is given is for one target.
+  [ -z "${RAYFIT_RELEASE_BINARY:-}" ] || return 0
   if command -v aarch64-linux-gnu-gcc >/dev/null && rustup target list --installed | grep -q '^aarch64-unknown-linux-gnu$'; then
     echo aarch64-unknown-linux-gnu
   else
@@ -200,24 +205,25 @@ targets() {
 }
 
 dry_run() {
-  local out=target/release-dry-run round target
+  local out=target/release-dry-run round files target
   rm -rf "$out"
-  mkdir -p "$out"
   for round in 1 2; do
+    files=$out/$round/files
     for target in $(targets); do
       # In the same place, since a build writes paths of its own into what it generates.
       [ -n "${RAYFIT_RELEASE_BINARY:-}" ] || cargo clean --quiet --package rayfit --release --target "$target"
-      binary "$target" "$out/$round"
+      binary "$target" "$files"
+      [[ $target != *-linux-* ]] || stage "$target" "$out/$round/image"
     done
-    chart "$out/$round" registry.example "sha256:$(printf '0%.0s' {1..64})"
-    sbom "$out/$round"
-    krew "$out/$round" "https://example.org/v$(version)"
-    notes >"$out/$round/notes.md"
-    checksums "$out/$round"
+    chart "$files" registry.example "sha256:$(printf '0%.0s' {1..64})"
+    sbom "$files"
+    krew "$files" "https://example.org/v$(version)"
+    notes >"$files/notes.md"
+    checksums "$files"
   done
-  diff --recursive "$out/1" "$out/2" || fail "two builds of the same commit differ"
+  diff --recursive --no-dereference "$out/1" "$out/2" || fail "two builds of the same commit differ"
   echo "the same bytes twice, in $out/1:"
-  cat "$out/1/checksums.txt"
+  cat "$out/1/files/checksums.txt"
 }
 
 case ${1:-} in

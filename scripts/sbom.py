@@ -21,6 +21,7 @@ def package(crate: dict) -> dict:
         "SPDXID": identifier(name, version),
         "name": name,
         "versionInfo": version,
+        "filesAnalyzed": False,
         "downloadLocation": f"https://crates.io/api/v1/crates/{name}/{version}/download" if "source" in crate else "NOASSERTION",
         "externalRefs": [
             {

@@ -241,7 +241,7 @@ pub(super) const EACH: &[Entry] = &[
         OBJECT,
         Source::Pod(
             "/containers/0/resources",
-            "Requests and limits. The memory of the webhooks is bounded by limits on requests that need 1Gi in all",
+            "Requests and limits. With webhooks a pod needs 1Gi: limits on requests bound what it uses to that",
         ),
     ),
     (

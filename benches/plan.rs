@@ -14,6 +14,10 @@ use rayfit::plan::{Plan, PlanSettings, Strategy, decide};
 use rayfit::snapshot::read_all;
 use serde_json::json;
 
+/// The allocator of the program that ships.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// Decisions after the first one.
 const REPEATS: usize = 5;
 

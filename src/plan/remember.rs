@@ -75,7 +75,7 @@ fn instances(decided: &Decided<'_>, plan: &Plan, all_pods: bool) -> Vec<Instance
         };
         match (&node.life, node.fate) {
             (NodeLife::Existing { pod, ray, .. }, _) => match ray {
-                RayInPod::Running { .. } if drained.contains(pod.as_str()) => {
+                RayInPod::Running { .. } if drained.contains(&**pod) => {
                     note(InstanceStatus::StopRequested, Some(now), 1);
                 }
                 RayInPod::Stopping { since } => note(InstanceStatus::StopRequested, *since, 1),

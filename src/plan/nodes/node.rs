@@ -1,5 +1,7 @@
 //! A Ray node as packing sees it: it exists, it is pending, or it is only considered.
 
+use std::rc::Rc;
+
 use crate::hash::HashMap;
 use crate::plan::demand::names::Name;
 use crate::plan::demand::shape::ShapeId;
@@ -31,12 +33,12 @@ pub(crate) enum NodeLife {
         /// The time at which KubeRay was asked, in seconds since 1970, if that is known.
         since: Option<f64>,
     },
-    /// Its pod exists.
+    /// Its pod exists. Its texts are shared, because packing copies nodes.
     Existing {
         /// The pod's name.
-        pod: String,
+        pod: Rc<str>,
         /// The replica that it is a host of, in a multi-host group.
-        replica: Option<String>,
+        replica: Option<Rc<str>>,
         /// Ray's life in the pod.
         ray: RayInPod,
     },
@@ -55,7 +57,7 @@ pub(crate) enum RayInPod {
     /// It does, as its raylet reports.
     Running {
         /// The id of the Ray node, in hexadecimal, if Ray reports it.
-        id: Option<String>,
+        id: Option<Rc<str>>,
         /// Its CPU, in cores.
         cpu: f64,
         /// Its memory, in bytes.

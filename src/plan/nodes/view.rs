@@ -1,6 +1,7 @@
 //! From rows to nodes as packing sees them: as Ray reports them, or as their group starts them.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 
 use crate::plan::demand::names::{Name, Names};
 use crate::plan::demand::requests::requests;
@@ -164,7 +165,7 @@ fn life(row: &NodeRow<'_>) -> NodeLife {
             let total = |name| ray.total_resources.get(name).copied().unwrap_or(0.0);
             RayInPod::Running {
                 // The GCS cannot be asked about a Ray node without an id.
-                id: Some(ray.node_id.clone()).filter(|id| !id.is_empty()),
+                id: Some(&*ray.node_id).filter(|id| !id.is_empty()).map(Rc::from),
                 cpu: total("CPU"),
                 memory: total("memory"),
             }
@@ -173,8 +174,8 @@ fn life(row: &NodeRow<'_>) -> NodeLife {
         _ => RayInPod::Absent,
     };
     NodeLife::Existing {
-        pod: pod.name.to_owned(),
-        replica: pod.replica.map(str::to_owned),
+        pod: pod.name.into(),
+        replica: pod.replica.map(Rc::from),
         ray,
     }
 }

@@ -103,6 +103,8 @@ func TestAutoscalerMetricsAreThoseOfRay(t *testing.T) {
 	grown := gauges(map[string]string{"active": "2 0 1", "pending": "0 1 0"}, "4")
 	shrunk := gauges(map[string]string{"active": "0 0 1", "pending": "0 1 0"}, "0")
 	shrunk[`autoscaler_stopped_nodes_total{SessionName`] = "2"
+	// Ray counts here the nodes that it has deleted until they are gone.
+	shrunk[`autoscaler_recently_failed_nodes{NodeType="cpu",SessionName`] = "0"
 	for _, c := range clusters {
 		// They fit on no pod of the other group.
 		do(t, c.driver, `hold("tasks", 2, num_cpus=2)`)

@@ -78,7 +78,7 @@ deny-advisories: tools-rust ## Known vulnerabilities (fetches the advisory datab
 	scripts/cargo-deny.sh check advisories
 
 .PHONY: generate
-generate: tools build ## Regenerate manifests/, docs/rules.md, docs/schema/, and src/schema/ from KubeRay's CRDs
+generate: tools build ## Regenerate manifests/, docs/rules.md, docs/schema/, and the tables of KubeRay's CRDs
 	GO=$(GO) scripts/generate.sh $(BIN) $(or $(INTO),.)
 
 .PHONY: walk

@@ -54,7 +54,7 @@ fn generate(folder: &Path, is_client: bool) -> Result<(), Box<dyn Error>> {
     let mut config = tonic_prost_build::configure();
     // The client's requests are the snapshot's own types.
     for (message, name) in SHARED.iter().filter(|_| is_client) {
-        let path = format!("crate::snapshot::gcs::{name}");
+        let path = format!("::rayfit_core::snapshot::gcs::{name}");
         config = config.extern_path(format!(".ray.rpc.{message}"), path);
     }
     config

@@ -27,11 +27,11 @@ use outcome::measure::{Decider, Settings, figures, measure};
 use outcome::page::{gone, markdown, number, regret};
 use outcome::sets::{self, Cluster, Set};
 use outcome::{elastic, pictures};
-use rayfit::plan::Slice;
-use rayfit::policy::Policies;
-use rayfit::raypolicy::compile;
-use rayfit::simulate::trace::Trace;
-use rayfit::yaml;
+use rayfit_core::plan::Slice;
+use rayfit_core::policy::Policies;
+use rayfit_core::raypolicy::compile;
+use rayfit_core::simulate::trace::Trace;
+use rayfit_core::yaml;
 
 /// The allocator of the program that ships; a simulation allocates much.
 #[global_allocator]

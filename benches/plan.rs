@@ -10,8 +10,8 @@
 
 use std::time::Instant;
 
-use rayfit::plan::{Plan, PlanSettings, Strategy, decide};
-use rayfit::snapshot::read_all;
+use rayfit_core::plan::{Plan, PlanSettings, Strategy, decide};
+use rayfit_core::snapshot::read_all;
 use serde_json::json;
 
 /// The allocator of the program that ships.

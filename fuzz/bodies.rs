@@ -1,13 +1,13 @@
 //! What the targets of `fuzz_targets/` do with an input. `tests/core/fuzz.rs` gives them the inputs that the
 //! tests have, with a compiler of any kind.
 
-use rayfit::facts::Facts;
-use rayfit::plan::check::check;
-use rayfit::plan::{PlanSettings, Strategy, decide as plan};
-use rayfit::policy::Settings;
-use rayfit::ray::{Ippr, Kind, RayObject};
-use rayfit::simulate::trace;
-use rayfit::snapshot::Snapshot;
+use rayfit_core::facts::Facts;
+use rayfit_core::plan::check::check;
+use rayfit_core::plan::{PlanSettings, Strategy, decide as plan};
+use rayfit_core::policy::Settings;
+use rayfit_core::ray::{Ippr, Kind, RayObject};
+use rayfit_core::simulate::trace;
+use rayfit_core::snapshot::Snapshot;
 use serde_json::{Value, json};
 
 /// The body of an admission request.
@@ -26,21 +26,21 @@ pub(crate) fn object(text: &[u8]) {
     let settings = Settings::default();
     let operations = {
         let object = RayObject::of_kind(Kind::RayCluster, root);
-        rayfit::judge::judge(&object, None, None, &Facts::default(), &settings);
-        rayfit::defaults::patch(&object, None, &settings).operations
+        rayfit_core::judge::judge(&object, None, None, &Facts::default(), &settings);
+        rayfit_core::defaults::patch(&object, None, &settings).operations
     };
     json_patch::patch(&mut value, &operations).expect("the patch applies");
 }
 
 /// A manifest as `rayfit check` reads it.
 pub(crate) fn yaml(text: &str) {
-    let _ = rayfit::yaml::read(text);
+    let _ = rayfit_core::yaml::read(text);
 }
 
 /// The `ray.io/ippr` annotation and the quantities in it.
 pub(crate) fn ippr(text: &str) {
     let _ = Ippr::parse(text);
-    let _ = rayfit::quantity::Quantity::parse(text);
+    let _ = rayfit_core::quantity::Quantity::parse(text);
 }
 
 /// Any bytes as a GCS's answer: refused, or read.

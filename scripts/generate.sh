@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # generate.sh RAYFIT [FOLDER]: writes what is made from the code: manifests/, docs/rules.md and docs/schema/;
-# docs/demo.svg, which is made from docs/rollout.md; and src/schema/, which is made from KubeRay's CRDs. Into FOLDER
+# docs/demo.svg, which is made from docs/rollout.md; and crates/core/src/schema/, which is made from KubeRay's CRDs. Into FOLDER
 # if it is given, which has these as the repository does. Tests check that none of them has drifted.
 set -eu
 rayfit=$(realpath "${1:?usage: generate.sh RAYFIT [FOLDER]}")
@@ -9,7 +9,7 @@ cd "$(dirname "$0")/.."
 . scripts/rust-tests.sh
 into=$(realpath "${2:-.}")
 # Before the rest, which the new tables may change: then `make generate` is called once more.
-(cd tests && "${GO:-go}" run ./fields "$into/src/schema")
+(cd tests && "${GO:-go}" run ./fields "$into/crates/core/src/schema")
 RAYFIT_CHART=$into/manifests linting "$cargo" test --locked --test core -- --exact manifests::the_folder_is_what_the_command_writes
 scripts/demo-svg.py <"$into/docs/rollout.md" >"$into/docs/demo.svg"
 cd "$into"

@@ -59,13 +59,14 @@ def copy():
     for name in kept:
         (COPY / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(ROOT / name, COPY / name)
-    for path in (COPY / "src").rglob("*.rs"):
-        if str(path.relative_to(COPY)) not in kept:
-            path.unlink()
+    for folder in ("src", "crates"):
+        for path in (COPY / folder).rglob("*.rs"):
+            if str(path.relative_to(COPY)) not in kept:
+                path.unlink()
 
 
 def put_in(listed):
-    (COPY / "src/lib.rs").open("a").write(SWITCH)
+    (COPY / "crates/core/src/lib.rs").open("a").write(SWITCH)
     for number, (title, path, before, after) in enumerate(listed, 1):
         text = (COPY / path).read_text()
         if text.count(before) != 1:

@@ -211,7 +211,7 @@ dry_run() {
     files=$out/$round/files
     for target in $(targets); do
       # In the same place, since a build writes paths of its own into what it generates.
-      [ -n "${RAYFIT_RELEASE_BINARY:-}" ] || cargo clean --quiet --package rayfit --release --target "$target"
+      [ -n "${RAYFIT_RELEASE_BINARY:-}" ] || cargo clean --quiet --package rayfit --package rayfit-core --release --target "$target"
       binary "$target" "$files"
       [[ $target != *-linux-* ]] || stage "$target" "$out/$round/image"
     done

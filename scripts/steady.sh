@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # steady.sh [N] [PROGRAM..]: whether the tests pass on a machine that has no time for them. Each test
-# program in Rust (or those that are named: lib, attacks, core, shell) runs N times (20) with a quarter of
+# program in Rust (or those that are named: lib, lib-core, attacks, core, shell) runs N times (20) with a quarter of
 # one core; `live`, the part of `make test` with real Kubernetes and Ray, runs N times beside two busy
 # loops. At the end: what failed how often. The logs of failed runs stay in .work/steady.
 #
@@ -13,7 +13,7 @@ cd "$(dirname "$0")/.."
 
 times=20
 case ${1:-} in '' | *[!0-9]*) ;; *) times=$1 && shift ;; esac
-wanted=${*:-lib attacks core shell}
+wanted=${*:-lib lib-core attacks core shell}
 logs=.work/steady
 group=rayfit-steady-$$
 children=()
@@ -101,10 +101,11 @@ for name in $wanted; do
   [ "$name" != live ] || continue
   case $name in
     lib) file=$(program lib rayfit) ;;
+    lib-core) file=$(program lib rayfit_core) ;;
     *) file=$(program test "$name") ;;
   esac
   [ -n "$file" ] || {
-    echo "steady.sh: there is no test program $name; write lib, attacks, core, shell or live" >&2
+    echo "steady.sh: there is no test program $name; write lib, lib-core, attacks, core, shell or live" >&2
     exit 2
   }
   folder=$(quota "$name")

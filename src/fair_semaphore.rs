@@ -10,7 +10,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
-use crate::fair_queue::{FairQueue, FlowOfGroup};
+use rayfit_core::fair_queue::{FairQueue, FlowOfGroup};
 
 /// A number of permits. Clones share them.
 #[derive(Debug, Clone)]

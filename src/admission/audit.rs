@@ -4,9 +4,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
-use crate::finding::Finding;
-use crate::judge::Verdict;
-use crate::rule_id::RuleId;
+use rayfit_core::finding::Finding;
+use rayfit_core::judge::Verdict;
+use rayfit_core::rule_id::RuleId;
 
 /// API servers cut the values of their own policies' audit annotations after 10 kB; longer ones
 /// would only bloat the log.

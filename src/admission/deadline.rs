@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::seconds::go_duration;
+use rayfit_core::seconds::go_duration;
 
 /// The timeout that API servers use where a webhook sets none.
 const DEFAULT: Duration = Duration::from_secs(10);

@@ -1,20 +1,20 @@
 //! Decisions about reviews, by the functions of the core.
 
 use k8s_openapi::jiff::Timestamp;
+use rayfit_core::defaults::{self, DefaultPatch};
+use rayfit_core::initial_size::{Enlarged, LeftAsMade};
+use rayfit_core::judge::{self, Verdict};
+use rayfit_core::policy::EffectivePolicy;
+use rayfit_core::ray::{Kind, RayObject};
+use rayfit_core::raypolicy;
+use rayfit_core::raypolicy::compile;
+use rayfit_core::raypolicy::review::PolicyReview;
 
 use super::new_pods::OwnerUnread;
 use super::review::{Review, ReviewError};
 use super::skip::skip_update;
 use super::tree::{self, Detail, TreeBudget};
 use super::{Webhook, resize};
-use crate::defaults::{self, DefaultPatch};
-use crate::initial_size::{Enlarged, LeftAsMade};
-use crate::judge::{self, Verdict};
-use crate::policy::EffectivePolicy;
-use crate::ray::{Kind, RayObject};
-use crate::raypolicy;
-use crate::raypolicy::compile;
-use crate::raypolicy::review::PolicyReview;
 use crate::telemetry::reviews::ReviewOutcome;
 
 /// The decision about a request.

@@ -22,7 +22,7 @@ use crate::shares::{ConnectionSource, Share, ShareBounds, Shares};
 pub type ReviewFlow = (ConnectionSource, Arc<str>);
 
 /// The limits of the admission server. Together they keep within half of the memory that the manifests give
-/// a pod ([`crate::manifests::names::WEBHOOK_MEMORY`]), whatever is sent.
+/// a pod ([`rayfit_core::manifests::names::WEBHOOK_MEMORY`]), whatever is sent.
 #[derive(Debug, Clone, Copy)]
 pub struct AdmissionLimits {
     /// The reviews in progress at once, counted from when their bodies have arrived; further ones

@@ -14,13 +14,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
+use rayfit_core::dns_name::Key;
+use rayfit_core::initial_size::{LeftAsMade, NewPod, OwnerCluster};
 use tokio::time::{Instant, timeout_at};
 
 use super::review::{Review, ReviewError};
 use super::tree::{self, Detail, TreeBudget};
-use crate::dns_name::Key;
 use crate::fair_semaphore::FairSemaphore;
-use crate::initial_size::{LeftAsMade, NewPod, OwnerCluster};
 
 /// The reason for which a RayCluster was not read. The pod is then made as its template says.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
+use rayfit_core::ray::Kind;
+
 use crate::admission::Webhook;
 use crate::admission::audit::{bounded, rules_of};
 use crate::admission::decide::ReviewDecision;
 use crate::admission::review::Review;
-use crate::ray::Kind;
 use crate::telemetry::reviews::{ReviewCount, ReviewOutcome};
 
 /// The data for the log line and metrics of one review.

@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 
 use k8s_openapi::jiff::Timestamp;
+use rayfit_core::judge::{Verdict, fold};
+use rayfit_core::policy::{EffectivePolicy, Mode};
+use rayfit_core::ray::{Kind, RayObject, object_at};
+use rayfit_core::rules::guards::resize_by_others;
 use serde_json::{Value, json};
 
 use super::review::{Review, ReviewError};
 use super::tree::{self, Detail, TreeBudget};
-use crate::judge::{Verdict, fold};
-use crate::policy::{EffectivePolicy, Mode};
-use crate::ray::{Kind, RayObject, object_at};
-use crate::rules::guards::resize_by_others;
 
 /// Checks a resize under the policies that match the pod's RayCluster, as far as the pod shows it.
 pub(super) fn judge(

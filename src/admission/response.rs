@@ -3,12 +3,12 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use json_patch::Patch;
+use rayfit_core::report::message;
 use serde_json::{Value, json};
 
 use super::audit;
 use super::decide::ReviewDecision;
 use super::review::Review;
-use crate::report::message;
 
 /// The most causes. Further findings are only in the message.
 const CAUSES: usize = 500;

@@ -5,10 +5,10 @@
 
 use std::collections::BTreeMap;
 
+use rayfit_core::ray::object::is_judged;
 use serde_json::value::RawValue;
 
 use super::review::{ObjectParts, Webhook};
-use crate::ray::object::is_judged;
 use crate::telemetry::reviews::ReviewOutcome;
 
 /// The outcome of an update that needs no check, or no defaults, if the raw text shows that: the stored object is

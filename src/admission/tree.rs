@@ -8,14 +8,14 @@ use std::cell::Cell;
 use std::fmt;
 use std::hash::{Hash as _, Hasher as _};
 
+use rayfit_core::hash;
+use rayfit_core::ray::Fields;
 use serde::de::{self, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use super::AdmissionLimits;
 use super::review::{ReviewError, json_fault};
-use crate::hash;
-use crate::ray::Fields;
 
 /// The memory that trees may use. A text of seven megabytes can be constructed so that its tree
 /// takes hundreds: `[[]],` is five bytes of text, but two lists.

@@ -3,7 +3,7 @@
 
 use std::error::Error;
 
-use crate::text::ForeignText;
+use rayfit_core::text::ForeignText;
 
 /// The messages of an error and its causes, each of them once.
 pub fn text(error: &(dyn Error + 'static)) -> String {

@@ -4,20 +4,20 @@
 //!
 //! A waiting request reserves no capacity, so a request that gives up gives back none. A slow API
 //! server, or more work than the rate allows, therefore slows all clusters down and stops none of
-//! them. What may pass is decided by [`crate::flow_control`]; here are the tasks that wait.
+//! them. What may pass is decided by [`rayfit_core::flow_control`]; here are the tasks that wait.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
+use rayfit_core::flow_control::Flow;
+use rayfit_core::flow_control::requests::{
+    LONGEST_WAIT, NotAdmitted, RequestFlows, SendDecision, Ticket,
+};
 use tokio::sync::{Notify, oneshot, watch};
 use tokio::time::timeout;
 
 use super::patience::Patience;
-use crate::flow_control::Flow;
-use crate::flow_control::requests::{
-    LONGEST_WAIT, NotAdmitted, RequestFlows, SendDecision, Ticket,
-};
 
 /// Lets requests through.
 #[derive(Clone)]
@@ -183,10 +183,10 @@ impl Drop for Pass {
 #[cfg(test)]
 mod tests {
     use futures_util::future::join_all;
+    use rayfit_core::flow_control::requests::UNDER_WAY_OF_ONE;
     use tokio::time::{Instant, sleep};
 
     use super::*;
-    use crate::flow_control::requests::UNDER_WAY_OF_ONE;
 
     fn gate(rate: u32, burst: u32) -> Gate {
         Gate::new(rate, burst, Patience::default())

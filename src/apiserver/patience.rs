@@ -1,5 +1,5 @@
 //! Patience: when the API server answers a request with `Retry-After`, requests of the client wait, not
-//! only the one that was refused. [`crate::flow_control::patience`] says which.
+//! only the one that was refused. [`rayfit_core::flow_control::patience`] says which.
 
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -11,12 +11,12 @@ use hyper::header::RETRY_AFTER;
 use hyper::{HeaderMap, Request, Response, StatusCode};
 use kube::client::Body;
 use parking_lot::Mutex;
+use rayfit_core::flow_control::Flow;
+use rayfit_core::flow_control::patience::PatienceUntil;
 use tokio::time::{Instant, sleep_until, timeout};
 use tower::{BoxError, Service, ServiceExt as _};
 
 use super::server_time::{ServerTime, own_now};
-use crate::flow_control::Flow;
-use crate::flow_control::patience::PatienceUntil;
 
 /// The longest time from sending a request to the first byte of its answer.
 // Webhooks of others may take half a minute of it.

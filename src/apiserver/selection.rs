@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
+use rayfit_core::seconds::Retry;
+
 use super::pages::{ObjectName, PageFault};
-use crate::seconds::Retry;
 
 /// The objects to watch.
 #[derive(Debug, Clone)]
@@ -38,7 +39,7 @@ impl Selection {
 }
 
 /// The durations of a watch. By the usual ones, what it shows is at most
-/// [`WATCH_LAG_S`](crate::seconds::WATCH_LAG_S) old.
+/// [`WATCH_LAG_S`](rayfit_core::seconds::WATCH_LAG_S) old.
 #[derive(Debug, Clone, Copy)]
 pub struct WatchDurations {
     /// The longest time that an answer may take; for a list, that each page may take.
@@ -130,8 +131,9 @@ impl<K> WatchEvent<K> {
 
 #[cfg(test)]
 mod tests {
+    use rayfit_core::seconds::WATCH_LAG_S;
+
     use super::*;
-    use crate::seconds::WATCH_LAG_S;
 
     /// Nothing waits for less time than a watch may lag.
     #[test]

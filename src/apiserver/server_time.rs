@@ -8,7 +8,7 @@ use hyper::header::DATE;
 use k8s_openapi::jiff::fmt::rfc2822;
 use parking_lot::Mutex;
 
-use crate::reconcile::observed::clock_skew::ClockSkew;
+use rayfit_core::reconcile::observed::clock_skew::ClockSkew;
 
 /// A difference of so many seconds is logged, once it changes by as much.
 const LOGGED_S: f64 = 10.0;

@@ -7,8 +7,8 @@ use std::sync::atomic::AtomicBool;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
-use crate::object_audit::{AuditTally, AuditedObject};
-use crate::ray::Kind;
+use rayfit_core::object_audit::{AuditTally, AuditedObject};
+use rayfit_core::ray::Kind;
 
 /// The results for all objects.
 #[derive(Debug, Default)]

@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use crate::path::FieldPath;
-use crate::policy::resource::Condition;
+use rayfit_core::path::FieldPath;
+use rayfit_core::policy::resource::Condition;
 
 /// The number of webhooks that have to be ready before Ray objects are refused without them: with
 /// fewer, the restart of a single one would already cause refusals.
@@ -79,7 +79,7 @@ impl Closing {
 /// Recognizes a webhook that may fail closed: only those for Ray objects may.
 fn can_close(webhook: &Value) -> bool {
     let name = webhook["name"].as_str().unwrap_or_default();
-    crate::ray::Kind::ALL
+    rayfit_core::ray::Kind::ALL
         .into_iter()
         .any(|kind| name == format!("validate.{}.rayfit.dev", kind.name().to_lowercase()))
 }
@@ -137,8 +137,9 @@ pub fn patch(configuration: &Value, policy: Option<&str>) -> Value {
 
 #[cfg(test)]
 mod tests {
+    use rayfit_core::manifests::{ManifestOptions, webhooks};
+
     use super::*;
-    use crate::manifests::{ManifestOptions, webhooks};
 
     fn act(request: Option<bool>, ready: usize, is_closed: bool, by_us: bool) -> Option<bool> {
         let request = request.map(|closed| ("a", closed));

@@ -6,12 +6,12 @@ use k8s_openapi::api::core::v1::Pod;
 use kube::api::{Api, ApiResource, DynamicObject, ListParams, Patch, PatchParams};
 use kube::core::GroupVersionKind;
 use kube::{Client, Error};
+use rayfit_core::manifests::names::{Component, VALIDATING, cluster_name};
+use rayfit_core::policy::Policies;
 use serde_json::Value;
 
 use super::AuditOptions;
 use super::closing::{Closing, decide, is_by_us, is_closed, patch};
-use crate::manifests::names::{Component, VALIDATING, cluster_name};
-use crate::policy::Policies;
 
 /// The time between two checks of the state.
 pub(super) const LOOK: Duration = Duration::from_secs(2);

@@ -28,10 +28,10 @@ use tokio::task::JoinHandle;
 
 pub use fail_closed::release;
 pub use options::AuditOptions;
+use rayfit_core::manifests::names::AUDIT_LEASE;
+use rayfit_core::policy::EffectivePolicy;
 
 use crate::apiserver::Informers;
-use crate::manifests::names::AUDIT_LEASE;
-use crate::policy::EffectivePolicy;
 use crate::telemetry::Metrics;
 
 /// Seconds for which the Lease is valid, and seconds before its end at which it is renewed.

@@ -6,10 +6,10 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use kube::api::{Api, ApiResource, DeleteParams, DynamicObject, ListParams, Patch, PatchParams};
 use kube::core::GroupVersionKind;
 use kube::{Client, Error};
+use rayfit_core::object_audit::open_report::{MANAGED_BY, name, report};
 use serde_json::{Value, json};
 
 use super::board::Board;
-use crate::object_audit::open_report::{MANAGED_BY, name, report};
 
 /// The namespace and name of a report.
 type ReportPlace = (String, String);

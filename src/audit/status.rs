@@ -5,15 +5,15 @@ use std::collections::BTreeMap;
 use k8s_openapi::jiff::Timestamp;
 use kube::api::{Api, ApiResource, DynamicObject, ListParams, Patch, PatchParams};
 use kube::{Client, Error};
+use rayfit_core::facts::Facts;
+use rayfit_core::object_audit::AuditTally;
+use rayfit_core::policy::resource::{Condition, RayPolicy, RayPolicyStatus};
+use rayfit_core::policy::{Exemption, Policies, Policy};
+use rayfit_core::raypolicy;
+use rayfit_core::raypolicy::{PolicyFault, Weight, compile};
 use serde_json::{Value, json};
 
 use super::closing::Closing;
-use crate::facts::Facts;
-use crate::object_audit::AuditTally;
-use crate::policy::resource::{Condition, RayPolicy, RayPolicyStatus};
-use crate::policy::{Exemption, Policies, Policy};
-use crate::raypolicy;
-use crate::raypolicy::{PolicyFault, Weight, compile};
 use crate::watch::kinds;
 
 /// Writes the results into the status of each policy where they differ from it.

@@ -7,6 +7,11 @@ use std::time::Duration;
 use arc_swap::ArcSwap;
 use k8s_openapi::jiff::Timestamp;
 use kube::Client;
+use rayfit_core::object_audit;
+use rayfit_core::object_audit::AuditedObject;
+use rayfit_core::policy::EffectivePolicy;
+use rayfit_core::ray::{Kind, RayObject};
+use rayfit_core::seconds::Retry;
 use serde_json::Value;
 use tokio::time::{Instant, interval, sleep, sleep_until};
 
@@ -14,11 +19,6 @@ use super::board::Board;
 use super::closing::Closing;
 use super::{AuditOptions, fail_closed, reports, status};
 use crate::apiserver::Informers;
-use crate::object_audit;
-use crate::object_audit::AuditedObject;
-use crate::policy::EffectivePolicy;
-use crate::ray::{Kind, RayObject};
-use crate::seconds::Retry;
 use crate::telemetry::Metrics;
 use crate::watch::follow::{Known, follow};
 use crate::watch::kinds::{ChangedPart, GATHERED, Nothing, fields, ray_objects};
@@ -229,11 +229,11 @@ pub(super) fn now() -> Timestamp {
 mod tests {
     use std::collections::BTreeMap;
 
+    use rayfit_core::facts::{Facts, Node, Nodes};
+    use rayfit_core::policy::Policies;
     use serde_json::json;
 
     use super::*;
-    use crate::facts::{Facts, Node, Nodes};
-    use crate::policy::Policies;
 
     #[test]
     fn what_was_unknown_and_is_known_is_judged_by_at_once() {

@@ -6,6 +6,7 @@ use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
 use kube::api::{ApiResource, DynamicObject, Patch, PatchParams, PostParams};
 use kube::{Api, Client};
+use rayfit_core::manifests::names::{MUTATING, VALIDATING, cluster_name};
 use serde_json::Value;
 use thiserror::Error;
 
@@ -13,7 +14,6 @@ use super::contents::{Anchor, Contents};
 use super::issue::IssueError;
 use super::next::{CaBundle, View};
 use super::{CertificateOptions, bundle, secret};
-use crate::manifests::names::{MUTATING, VALIDATING, cluster_name};
 use crate::tls::PairError;
 
 /// The reason why a step could not be taken.

@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
+use rayfit_core::manifests::names;
+use rayfit_core::text::Misread;
+
 use super::issue::AUTHORITY_LIFETIME;
-use crate::manifests::names;
-use crate::text::Misread;
 
 /// The options for certificates that Rayfit issues itself.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use futures_util::future::join_all;
+use rayfit_core::text::Misread;
 use serde::de::IgnoredAny;
 use tokio::sync::Notify;
 use tokio::time::sleep;
@@ -15,7 +16,6 @@ use super::contents::Contents;
 use super::issue::{self, IssueError};
 use super::next::{CertificateStep, next};
 use crate::apiserver::{Informers, Reading, Selection, WatchEvent};
-use crate::text::Misread;
 use crate::tls::CertificateStore;
 
 /// The time until the next look when everything is settled and no watch reports a change.

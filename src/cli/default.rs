@@ -3,6 +3,14 @@
 use std::path::PathBuf;
 
 use anyhow::Context as _;
+use rayfit_core::defaults::AppliedValue;
+use rayfit_core::facts::Facts;
+use rayfit_core::objects::{self, Item};
+use rayfit_core::policy::Settings;
+use rayfit_core::ray::RayObject;
+use rayfit_core::report::diff;
+use rayfit_core::report::json::pretty;
+use rayfit_core::yaml;
 use serde_json::Value;
 
 use super::Outcome;
@@ -11,14 +19,6 @@ use super::shared::outcome;
 use super::shared::policies::PolicyArgs;
 use super::shared::settings::SettingsArgs;
 use super::shared::source;
-use crate::defaults::AppliedValue;
-use crate::facts::Facts;
-use crate::objects::{self, Item};
-use crate::policy::Settings;
-use crate::ray::RayObject;
-use crate::report::diff;
-use crate::report::json::pretty;
-use crate::yaml;
 
 /// Print the objects of a manifest as admission would store them
 ///

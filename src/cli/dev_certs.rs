@@ -5,11 +5,11 @@ use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
 use anyhow::Context as _;
+use rayfit_core::manifests::names;
 
 use super::Outcome;
 use super::shared::replaced_file::{replace, write_beside};
 use crate::certs::issue;
-use crate::manifests::names;
 
 const LIFETIME: Duration = Duration::from_hours(30 * 24);
 

@@ -4,14 +4,14 @@ use std::fs;
 use std::path::PathBuf;
 
 use anyhow::Context as _;
+use rayfit_core::manifests::options::MONITORING;
+use rayfit_core::manifests::{
+    self, Certificates, FailurePolicy, ManifestOptions, kustomize, names, to_yaml,
+};
+use rayfit_core::policy::settings::IMAGE;
 
 use super::Outcome;
 use super::shared::outcome;
-use crate::manifests::options::MONITORING;
-use crate::manifests::{
-    self, Certificates, FailurePolicy, ManifestOptions, kustomize, names, to_yaml,
-};
-use crate::policy::settings::IMAGE;
 
 /// Print the YAML that installs Rayfit
 #[derive(Debug, clap::Args)]

@@ -32,9 +32,9 @@ pub use shared::outcome::Outcome;
 
 use shared::outcome::print;
 
-use crate::manifests::to_yaml;
-use crate::policy::resource;
-use crate::report::page;
+use rayfit_core::manifests::to_yaml;
+use rayfit_core::policy::resource;
+use rayfit_core::report::page;
 
 /// Makes Ray clusters on Kubernetes (KubeRay) scale and resize in place safely.
 #[derive(Debug, Parser)]

@@ -3,15 +3,17 @@
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use rayfit_core::plan::{PlanLine, PlanSettings, Strategy, check, decide, schema};
+use rayfit_core::report::json::{harmless, pretty};
+use rayfit_core::snapshot::{self, Snapshot};
+
 use super::Outcome;
 use super::live::{self, LiveArgs};
 use super::shared::format::TextFormat;
 use super::shared::outcome;
 use super::shared::source;
+use super::shared::workload;
 use crate::controller::observe::Key;
-use crate::plan::{PlanLine, PlanSettings, Strategy, check, decide, schema};
-use crate::report::json::{harmless, pretty};
-use crate::snapshot::{self, Snapshot};
 
 /// The largest file of snapshots, in bytes. A snapshot with ten thousand pods takes about 100 MB.
 const MAX_BYTES: usize = 512 << 20;
@@ -37,7 +39,7 @@ pub(super) struct PlanCommand {
     inputs: Vec<PathBuf>,
 
     /// Strategy [default: the one that RayPolicies set for a live cluster, else rayfit]
-    #[arg(long, value_enum)]
+    #[arg(long, value_parser = workload::strategy())]
     strategy: Option<Strategy>,
 
     /// Output format

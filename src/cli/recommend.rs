@@ -3,6 +3,16 @@
 use std::path::PathBuf;
 
 use anyhow::{Context as _, bail};
+use rayfit_core::plan::Strategy;
+use rayfit_core::ray::RayObject;
+use rayfit_core::report::json::pretty;
+use rayfit_core::simulate::price::Price;
+use rayfit_core::simulate::recommend::bounds::{Bounds, SearchField};
+use rayfit_core::simulate::recommend::recommendation::Recommendation;
+use rayfit_core::simulate::recommend::search::{MOST_SIMULATIONS, Search};
+use rayfit_core::simulate::recommend::space::Space;
+use rayfit_core::simulate::report::recommendation::Report;
+use rayfit_core::simulate::vary::{VariedField, only_rayfit};
 
 use super::Outcome;
 use super::live::{self, LiveArgs};
@@ -10,16 +20,6 @@ use super::record_trace::{self, RecordingArgs};
 use super::shared::outcome;
 use super::shared::progress::Progress;
 use super::shared::workload::{self, WorldArgs};
-use crate::plan::Strategy;
-use crate::ray::RayObject;
-use crate::report::json::pretty;
-use crate::simulate::price::Price;
-use crate::simulate::recommend::bounds::{Bounds, SearchField};
-use crate::simulate::recommend::recommendation::Recommendation;
-use crate::simulate::recommend::search::{MOST_SIMULATIONS, Search};
-use crate::simulate::recommend::space::Space;
-use crate::simulate::report::recommendation::Report;
-use crate::simulate::vary::{VariedField, only_rayfit};
 
 /// Settings of a RayCluster with which a workload waits less or costs less
 ///
@@ -50,7 +50,7 @@ pub(super) struct RecommendCommand {
 
     /// The scaler of the cluster [default: by rayfit if its annotation rayfit.dev/reconcile says so,
     /// else by ray]
-    #[arg(long, value_enum)]
+    #[arg(long, value_parser = workload::strategy())]
     strategy: Option<Strategy>,
 
     /// The bounds of a field: idleTimeoutSeconds, minReplicas, maxReplicas, podCpus or resizeCpus, with strategy

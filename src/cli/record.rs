@@ -2,14 +2,15 @@
 
 use std::io::{self, Write as _};
 
+use rayfit_core::report::json::harmless;
+use rayfit_core::yaml::write;
+
 use super::Outcome;
 use super::live::{self, LiveArgs};
 use super::record_trace::{self, RecordingArgs};
 use super::shared::hashing::HashArgs;
 use super::shared::outcome;
 use crate::controller::observe::Key;
-use crate::report::json::harmless;
-use crate::yaml::write;
 
 /// Write a snapshot of a live cluster: everything that decisions about it need; or its workload
 ///

@@ -4,6 +4,7 @@ use std::io::{self, Write as _};
 use std::time::Duration;
 
 use k8s_openapi::jiff::Timestamp;
+use rayfit_core::simulate::trace::{self, Recording, Trace};
 
 use super::Outcome;
 use super::live::{self, LiveArgs};
@@ -12,7 +13,6 @@ use super::shared::outcome;
 use super::shared::progress::Progress;
 use crate::controller::observe::Key;
 use crate::gcs::{Client, GcsLimits};
-use crate::simulate::trace::{self, Recording, Trace};
 
 /// Limits of the GCS's answer about all tasks that it knows, a hundred thousand attempts.
 const LIMITS: GcsLimits = GcsLimits {

@@ -1,10 +1,11 @@
 //! `rayfit release`: in an emergency, lets Ray objects through while no webhook answers.
 
+use rayfit_core::manifests::names;
+
 use super::Outcome;
 use super::live::{self, block_on};
 use super::shared::outcome;
 use crate::audit;
-use crate::manifests::names;
 
 /// In an emergency, let Ray objects through while no webhook answers
 ///

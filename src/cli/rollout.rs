@@ -5,6 +5,14 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use kube::Client;
+use rayfit_core::facts::Facts;
+use rayfit_core::object_audit::progress::{EarlierReport, RolloutProgress};
+use rayfit_core::object_audit::rollout::{RolloutObject, report, team};
+use rayfit_core::object_audit::{AuditedObject, examine, page, table};
+use rayfit_core::policy::Policies;
+use rayfit_core::ray::{Kind, RayObject};
+use rayfit_core::report::json::pretty;
+use rayfit_core::simulate::price::Price;
 use serde_json::{Value, json};
 
 use super::Outcome;
@@ -16,14 +24,6 @@ use super::shared::policies::PolicyArgs;
 use super::shared::settings::SettingsArgs;
 use super::shared::source;
 use crate::apiserver::error_chain::text;
-use crate::facts::Facts;
-use crate::object_audit::progress::{EarlierReport, RolloutProgress};
-use crate::object_audit::rollout::{RolloutObject, report, team};
-use crate::object_audit::{AuditedObject, examine, page, table};
-use crate::policy::Policies;
-use crate::ray::{Kind, RayObject};
-use crate::report::json::pretty;
-use crate::simulate::price::Price;
 
 /// The most bytes of an earlier report, which has every finding of a Kubernetes cluster.
 const MOST_EARLIER: usize = 64 << 20;

@@ -1,8 +1,9 @@
 //! `rayfit rules`: the catalogue.
 
+use rayfit_core::report::{catalogue, page};
+
 use super::Outcome;
 use super::shared::outcome;
-use crate::report::{catalogue, page};
 
 /// List the rules and defaults
 #[derive(Debug, clap::Args)]

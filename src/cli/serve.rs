@@ -4,6 +4,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use rayfit_core::manifests::names::CERTIFICATE_FOLDER;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use super::Outcome;
@@ -11,7 +12,6 @@ use super::shared::controller::ControllerArgs;
 use super::shared::own_certificates::OwnCertificatesArgs;
 use super::shared::settings::SettingsArgs;
 use crate::admission::AdmissionLimits;
-use crate::manifests::names::CERTIFICATE_FOLDER;
 use crate::server::ConnectionTimeouts;
 use crate::server::run::{CertificateSource, ServeOptions, run};
 use crate::telemetry::logs::{self, LogFormat};

@@ -2,9 +2,10 @@
 
 use std::path::PathBuf;
 
+use rayfit_core::dns_name::DnsName;
+
 use super::Outcome;
 use crate::controller::observe::Key;
-use crate::dns_name::DnsName;
 use crate::sidecar;
 use crate::telemetry::logs::LogFormat;
 

@@ -3,6 +3,13 @@
 use std::path::PathBuf;
 
 use anyhow::{Context as _, bail};
+use rayfit_core::plan::Strategy;
+use rayfit_core::report::json::pretty;
+use rayfit_core::simulate::price::Price;
+use rayfit_core::simulate::report::page;
+use rayfit_core::simulate::report::table::{headline, legend, table};
+use rayfit_core::simulate::study::{MOST_SIMULATIONS, Study, StudyRow};
+use rayfit_core::simulate::vary::Variation;
 use serde_json::{Value, json};
 
 use super::Outcome;
@@ -10,13 +17,6 @@ use super::shared::format::ReportFormat;
 use super::shared::outcome;
 use super::shared::progress::Progress;
 use super::shared::workload::{self, WorldArgs};
-use crate::plan::Strategy;
-use crate::report::json::pretty;
-use crate::simulate::price::Price;
-use crate::simulate::report::page;
-use crate::simulate::report::table::{headline, legend, table};
-use crate::simulate::study::{MOST_SIMULATIONS, Study, StudyRow};
-use crate::simulate::vary::Variation;
 
 /// Simulate how long a workload would have waited on a RayCluster, and its cost
 ///
@@ -44,7 +44,7 @@ pub(super) struct SimulateCommand {
     cluster: PathBuf,
 
     /// The strategies to compare
-    #[arg(long, value_enum, value_delimiter = ',', default_values_t = [Strategy::Rayfit, Strategy::Ray])]
+    #[arg(long, value_parser = workload::strategy(), value_delimiter = ',', default_values = ["rayfit", "ray"])]
     strategy: Vec<Strategy>,
 
     /// A field and the values to try: idleTimeoutSeconds, minReplicas, maxReplicas, the resize limits max-cpu

@@ -4,15 +4,15 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 
 use anyhow::Context as _;
+use rayfit_core::report::json::pretty;
+use rayfit_core::report::table::Table;
+use rayfit_core::simulate::trace::{self, Summary};
 
 use super::Outcome;
 use super::shared::format::TextFormat;
 use super::shared::hashing::HashArgs;
 use super::shared::outcome;
 use super::shared::source::{self, InputSource};
-use crate::report::json::pretty;
-use crate::report::table::Table;
-use crate::simulate::trace::{self, Summary};
 
 /// The largest file of a workload, in bytes: a hundred thousand tasks of Ray take half of it.
 const MAX_BYTES: usize = 512 << 20;

@@ -1,13 +1,14 @@
 //! `rayfit vap`: the rules as ValidatingAdmissionPolicies, for clusters without webhooks.
 
+use rayfit_core::manifests::{FailurePolicy, to_yaml};
+use rayfit_core::policy::settings::KUBERAY_OPERATOR;
+use rayfit_core::policy::{Mode, Settings};
+use rayfit_core::rule_id::RuleId;
+use rayfit_core::vap::{self, VapOptions};
+
 use super::Outcome;
 use super::shared::outcome;
 use super::shared::settings::rule_and_mode;
-use crate::manifests::{FailurePolicy, to_yaml};
-use crate::policy::settings::KUBERAY_OPERATOR;
-use crate::policy::{Mode, Settings};
-use crate::rule_id::RuleId;
-use crate::vap::{self, VapOptions};
 
 /// Print the rules as ValidatingAdmissionPolicies
 ///

@@ -8,11 +8,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use rayfit_core::reconcile::events::driver_log::Message;
 use rustix::fs::{Mode, OFlags, openat};
 
 use super::clock::Clock;
 use crate::gcs;
-use crate::reconcile::events::driver_log::Message;
 
 /// The folders in that of the session that lead to the file.
 const FOLDERS: &[&str] = &["logs", "events"];

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
+use rayfit_core::reconcile::{Ineligible, ScalerRole, eligibility};
+use rayfit_core::snapshot::OwnPods;
 use serde_json::Value;
 
 use crate::controller::observe::{Key, Observed};
-use crate::reconcile::{Ineligible, ScalerRole, eligibility};
-use crate::snapshot::OwnPods;
 
 /// Tells Rayfit's images from others.
 pub type IsOurs = Arc<dyn Fn(&str) -> bool + Send + Sync>;

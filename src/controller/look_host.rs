@@ -3,6 +3,17 @@
 use std::time::Instant;
 
 use json_patch::Patch;
+use rayfit_core::plan::PlanWait;
+use rayfit_core::reconcile::effects::failure::GcsKind;
+use rayfit_core::reconcile::events::event::Announcements;
+use rayfit_core::reconcile::look::{Freshness, LookHost, LookState};
+use rayfit_core::reconcile::observed::users::LastUsers;
+use rayfit_core::reconcile::ownership::sidecar_settings;
+use rayfit_core::reconcile::{
+    Blind, Done, Failure, HandoverStep, Meaning, Round, ScalerRole, UnchangedCheck, round,
+};
+use rayfit_core::snapshot::gcs::ClusterResourceState;
+use rayfit_core::snapshot::{HeadSight, Snapshot, leading_head};
 use serde_json::Value;
 use tokio::sync::Semaphore;
 
@@ -16,17 +27,6 @@ use crate::controller::metrics;
 use crate::controller::observe::{ClusterTexts, MANY};
 use crate::controller::offload::{offload_if, parts};
 use crate::gcs::{Client, GcsFault};
-use crate::plan::PlanWait;
-use crate::reconcile::effects::failure::GcsKind;
-use crate::reconcile::events::event::Announcements;
-use crate::reconcile::look::{Freshness, LookHost, LookState};
-use crate::reconcile::observed::users::LastUsers;
-use crate::reconcile::ownership::sidecar_settings;
-use crate::reconcile::{
-    Blind, Done, Failure, HandoverStep, Meaning, Round, ScalerRole, UnchangedCheck, round,
-};
-use crate::snapshot::gcs::ClusterResourceState;
-use crate::snapshot::{HeadSight, Snapshot, leading_head};
 
 /// The number of clusters whose objects stay parsed from their judgement to their decision.
 // A change of one cluster is thus read once. When all change at once, the others wait for their GCSs as texts: the

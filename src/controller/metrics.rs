@@ -2,11 +2,12 @@
 
 use std::time::Instant;
 
+use rayfit_core::plan::{CpuAndMemory, GroupSizes};
+use rayfit_core::ray::group::HEAD_NAME;
+use rayfit_core::reconcile::{Done, Effect, Failure, Meaning, Reply, Round};
+
 use crate::controller::events::About;
 use crate::gcs::GcsFault;
-use crate::plan::{CpuAndMemory, GroupSizes};
-use crate::ray::group::HEAD_NAME;
-use crate::reconcile::{Done, Effect, Failure, Meaning, Reply, Round};
 use crate::telemetry::clusters::ClusterFigures;
 use crate::telemetry::controller::ScalingMetrics;
 

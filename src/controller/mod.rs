@@ -3,7 +3,7 @@
 //!
 //! It takes lists and watches of the API server, the answers of GCSs, and the settings of RayPolicies.
 //! It sends requests to the API server and to GCSs, Events, messages for drivers, and metrics. Decisions
-//! about a cluster are made by [`reconcile`](crate::reconcile), from values. The controller is the shell
+//! about a cluster are made by [`reconcile`](rayfit_core::reconcile), from values. The controller is the shell
 //! around it: it watches, asks, sends, and reads the clock.
 //!
 //! # The modules

@@ -3,9 +3,10 @@
 use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
+use rayfit_core::snapshot::gcs::ClusterResourceState;
+
 use crate::fair_semaphore::FairSemaphore;
 use crate::gcs::aside;
-use crate::snapshot::gcs::ClusterResourceState;
 
 /// The number of slow pieces of work that run at the same time.
 // Further ones wait for a permit; small pieces of work need none and wait for nothing.

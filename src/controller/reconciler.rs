@@ -1,9 +1,14 @@
 //! The reconciler of one RayCluster: observe, decide, act, remember. Which of these follows on which is said by
-//! [`look`](crate::reconcile::look); what it needs of a live cluster is in `look_host`.
+//! [`look`](rayfit_core::reconcile::look); what it needs of a live cluster is in `look_host`.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use rayfit_core::reconcile::look::{LookEnd, LookState, Looked, look, remember};
+use rayfit_core::reconcile::observed::users::LastUsers;
+use rayfit_core::reconcile::{Blind, Chain, Done, HeadPod, UnchangedCheck};
+use rayfit_core::snapshot::pod::PodRole;
+use rayfit_core::snapshot::{HeadSight, OwnPods, Snapshot};
 use tokio::sync::{Mutex, SemaphorePermit};
 
 use crate::controller::act::perform::{Performer, PermissionState};
@@ -21,11 +26,6 @@ use crate::controller::observe::ClusterTexts;
 use crate::controller::tuning::{Basis, Tuning};
 use crate::fair_semaphore::FairPermit;
 use crate::gcs;
-use crate::reconcile::look::{LookEnd, LookState, Looked, look, remember};
-use crate::reconcile::observed::users::LastUsers;
-use crate::reconcile::{Blind, Chain, Done, HeadPod, UnchangedCheck};
-use crate::snapshot::pod::PodRole;
-use crate::snapshot::{HeadSight, OwnPods, Snapshot};
 use crate::telemetry::controller::ScalingMetrics;
 
 /// The wait where a time cannot be expressed.

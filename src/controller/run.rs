@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use rayfit_core::reconcile::ownership::lease::record::Terms;
 use tokio::sync::{mpsc, watch};
 
 use super::lease::{Fence, keeper, stored};
@@ -15,7 +16,6 @@ use crate::controller::eligibility;
 use crate::controller::events::Announcer;
 use crate::controller::head::credentials::Credentials;
 use crate::controller::worker_pool::WorkerPool;
-use crate::reconcile::ownership::lease::record::Terms;
 use crate::supervisor::Supervisor;
 use crate::telemetry::controller::ScalingMetrics;
 

@@ -7,11 +7,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use arc_swap::ArcSwap;
 use serde_json::Value;
 
-use crate::policy::{EffectivePolicy, Policies};
-use crate::ray::reconcile::SETTINGS;
-use crate::ray::{Kind, RayObject};
-use crate::raypolicy::sidecar_settings;
-use crate::reconcile::RoundSettings;
+use rayfit_core::policy::{EffectivePolicy, Policies};
+use rayfit_core::ray::reconcile::SETTINGS;
+use rayfit_core::ray::{Kind, RayObject};
+use rayfit_core::raypolicy::sidecar_settings;
+use rayfit_core::reconcile::RoundSettings;
 
 /// The source of clusters' settings.
 #[derive(Clone)]
@@ -123,11 +123,11 @@ fn written(cluster: &Value) -> RoundSettings {
 
 #[cfg(test)]
 mod tests {
+    use rayfit_core::plan::Strategy;
+    use rayfit_core::raypolicy::compile;
     use serde_json::json;
 
     use super::*;
-    use crate::plan::Strategy;
-    use crate::raypolicy::compile;
 
     fn policies(namespace_label: &str) -> Policies {
         let written = json!({"apiVersion": "rayfit.dev/v1alpha1", "kind": "RayPolicy",

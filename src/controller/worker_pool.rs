@@ -4,6 +4,10 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
+use rayfit_core::ray::ReconcileMode;
+use rayfit_core::reconcile::ScalerRole;
+use rayfit_core::reconcile::look::LookState;
+use rayfit_core::reconcile::observed::cadence::TOGETHER_MS;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinHandle;
@@ -22,10 +26,6 @@ use crate::controller::observe::{Key, Observed};
 use crate::controller::reconciler::{Reconciler, ReconcilerState};
 use crate::controller::stop::asked_to_stop;
 use crate::controller::tuning::{Basis, Tuning};
-use crate::ray::ReconcileMode;
-use crate::reconcile::ScalerRole;
-use crate::reconcile::look::LookState;
-use crate::reconcile::observed::cadence::TOGETHER_MS;
 use crate::telemetry::controller::ScalingMetrics;
 
 /// The interval at which clusters are counted.

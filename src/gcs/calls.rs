@@ -4,6 +4,11 @@ use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 
 use prost::Message as _;
+use rayfit_core::simulate::trace::{RayGroup, RayHistory, RayRun};
+use rayfit_core::snapshot::NodeId;
+use rayfit_core::snapshot::autoscaling_state::{AutoscalingState, LaunchCounts};
+use rayfit_core::snapshot::gcs::{ClusterResourceState, RayUsers};
+use rayfit_core::text::ForeignText;
 
 use super::error::LONGEST_MESSAGE;
 use super::wire::ray::rpc::autoscaler::{
@@ -18,11 +23,6 @@ use super::wire::ray::rpc::{
 use super::wire::users;
 use super::{Call, CallError, Client, GcsFault, validate};
 use crate::fair_semaphore::FairPermit;
-use crate::simulate::trace::{RayGroup, RayHistory, RayRun};
-use crate::snapshot::NodeId;
-use crate::snapshot::autoscaling_state::{AutoscalingState, LaunchCounts};
-use crate::snapshot::gcs::{ClusterResourceState, RayUsers};
-use crate::text::ForeignText;
 
 /// Ray's code for a key that does not exist.
 const NO_SUCH_KEY: i32 = 17;

@@ -5,9 +5,10 @@ use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 
+use rayfit_core::ray::cluster::GCS_PORT;
+use rayfit_core::text::Misread;
+
 use super::credentials::{Material, Tls};
-use crate::ray::cluster::GCS_PORT;
-use crate::text::Misread;
 
 /// Host and port of a GCS.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -4,11 +4,11 @@ use std::error::Error as StdError;
 use std::fmt;
 use std::time::Duration;
 
+use rayfit_core::text::ForeignText;
 use tonic::{Code, Status};
 
 use super::link::ConnectError;
 use super::{Address, Excess, Unusable};
-use crate::text::ForeignText;
 
 /// A call of a GCS.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

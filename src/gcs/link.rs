@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hyper_util::rt::TokioIo;
+use rayfit_core::seconds::Retry;
 use rustls::pki_types::ServerName;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
@@ -15,7 +16,6 @@ use tonic::transport::{Channel, Endpoint as Transport};
 use tower::service_fn;
 
 use super::Endpoint;
-use crate::seconds::Retry;
 
 /// The waits between attempts.
 const RETRY: Retry = Retry {

@@ -10,6 +10,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use rayfit_core::snapshot::NodeId;
 use serde::Deserialize;
 
 use super::wire::ray::rpc::command::CommandMessageOneOf;
@@ -19,7 +20,6 @@ use super::wire::ray::rpc::{
     GcsSubscriberPollRequest, LogBatch, PubMessage, SubMessage, UnsubscribeMessage,
 };
 use super::{Call, CallError, Client, GcsFault};
-use crate::snapshot::NodeId;
 
 /// The prefix of the key of a node's reports; the id of the node follows.
 const KEY: &str = "RAY_REPORTER:";

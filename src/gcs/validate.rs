@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::snapshot::gcs::{ClusterResourceState, NodeState};
-use crate::text::{ForeignText, is_obeyed};
+use rayfit_core::snapshot::gcs::{ClusterResourceState, NodeState};
+use rayfit_core::text::{ForeignText, is_obeyed};
 
 /// The memory that an answer may take, by a generous estimate.
 // 10,000 nodes with ten resources and six labels each take 60 MiB.
@@ -196,8 +196,9 @@ fn shown(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use rayfit_core::snapshot::gcs::{NodeState, ResourceRequest, ResourceRequestByCount};
+
     use super::*;
-    use crate::snapshot::gcs::{NodeState, ResourceRequest, ResourceRequestByCount};
 
     fn asked(amount: f64) -> Result<(), Unusable> {
         check(&ClusterResourceState {
@@ -235,7 +236,7 @@ mod tests {
             };
             let fault = check(&state).unwrap_err();
             assert!(
-                !fault.to_string().contains(crate::text::is_obeyed),
+                !fault.to_string().contains(rayfit_core::text::is_obeyed),
                 "{fault}"
             );
         }

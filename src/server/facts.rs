@@ -6,12 +6,12 @@ use std::time::Duration;
 use arc_swap::ArcSwap;
 use k8s_openapi::api::rbac::v1::{ClusterRoleBinding, Subject};
 use kube::{Api, Client};
+use rayfit_core::facts::KubernetesVersion;
+use rayfit_core::policy::settings::KUBERAY_BINDING;
+use rayfit_core::policy::{EffectivePolicy, Settings};
 use tokio::time::timeout;
 
 use crate::apiserver::error_chain;
-use crate::facts::KubernetesVersion;
-use crate::policy::settings::KUBERAY_BINDING;
-use crate::policy::{EffectivePolicy, Settings};
 use crate::watch::change;
 
 /// The time between two reads of the facts, which change when Kubernetes or KubeRay is upgraded.

@@ -6,14 +6,14 @@ use kube::Client;
 use kube::api::GetParams;
 use kube::client::Body;
 use kube::core::Request;
+use rayfit_core::dns_name::Key;
+use rayfit_core::initial_size::OwnerCluster;
 use serde::Deserialize;
 
 use super::home_cluster::HomeCluster;
 use crate::admission::new_pods::{OwnerReader, OwnerUnread};
 use crate::apiserver::pages::{self, PageFault};
 use crate::apiserver::patience::RequestFlow;
-use crate::dns_name::Key;
-use crate::initial_size::OwnerCluster;
 
 /// The largest answer: annotations have 256 KiB at the most, and fields that say who manages what seldom as much.
 const LARGEST: usize = 1 << 20;

@@ -10,6 +10,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use arc_swap::ArcSwap;
 use kube::config::InClusterError;
+use rayfit_core::policy::{EffectivePolicy, Settings};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch as flag;
 
@@ -24,7 +25,6 @@ use crate::apiserver::ApiServer;
 use crate::controller;
 use crate::controller::stop::asked_to_stop;
 use crate::controller::tuning::InForce;
-use crate::policy::{EffectivePolicy, Settings};
 use crate::supervisor::{Supervisor, Task};
 use crate::telemetry::Metrics;
 use crate::tls::directory::Poller;

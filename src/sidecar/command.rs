@@ -1,9 +1,9 @@
 //! The command with which KubeRay starts the autoscaler container, read strictly. Pure.
 
+use rayfit_core::dns_name::DnsName;
 use thiserror::Error;
 
 use crate::controller::observe::Key;
-use crate::dns_name::DnsName;
 
 /// The reason why a command is not the one that KubeRay gives to the autoscaler container.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]

@@ -2,13 +2,13 @@
 
 use std::collections::{BTreeMap, HashSet};
 
+use rayfit_core::ray::node_resources::NodeResources;
+use rayfit_core::ray::{Cluster, Kind};
+use rayfit_core::snapshot::autoscaling_state::LaunchCounts;
+use rayfit_core::snapshot::gcs::{ClusterResourceState, NodeStatus};
 use serde_json::Value;
 
 use crate::controller::head::address::port;
-use crate::ray::node_resources::NodeResources;
-use crate::ray::{Cluster, Kind};
-use crate::snapshot::autoscaling_state::LaunchCounts;
-use crate::snapshot::gcs::{ClusterResourceState, NodeStatus};
 use crate::telemetry::ray_autoscaler::{AutoscalerFigures, NodeCounts};
 
 /// The most node types, and the most resources, that are counted: they are names that the users of the cluster choose, and
@@ -161,8 +161,8 @@ mod tests {
     }
 
     fn state(nodes: &[(&str, &str, NodeStatus)]) -> ClusterResourceState {
-        let node =
-            |(pod, group, status): &(&str, &str, NodeStatus)| crate::snapshot::gcs::NodeState {
+        let node = |(pod, group, status): &(&str, &str, NodeStatus)| {
+            rayfit_core::snapshot::gcs::NodeState {
                 instance_id: (*pod).to_owned(),
                 ray_node_type_name: (*group).to_owned(),
                 status: *status,
@@ -173,7 +173,8 @@ mod tests {
                 ]
                 .into(),
                 ..Default::default()
-            };
+            }
+        };
         ClusterResourceState {
             node_states: nodes.iter().map(node).collect(),
             ..Default::default()

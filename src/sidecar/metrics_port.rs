@@ -11,11 +11,11 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use k8s_openapi::api::core::v1::Pod;
 use kube::api::Api;
+use rayfit_core::dns_name::DnsName;
 use tokio::sync::{Mutex, watch};
 use tokio::time::sleep;
 
 use super::figures::{ClusterGroups, StoppedPods, figures};
-use crate::dns_name::DnsName;
 use crate::gcs::{Address, Client, Endpoint, GcsLimits};
 use crate::server::Listener;
 

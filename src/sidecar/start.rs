@@ -4,13 +4,13 @@ use std::io;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use rayfit_core::dns_name::DnsName;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
 use super::command;
 use super::work::{SidecarOptions, work};
 use crate::controller::observe::Key;
-use crate::dns_name::DnsName;
 use crate::telemetry::logs::{self, LogFormat};
 
 /// The folder in which Ray keeps the files of the head's session.

@@ -11,6 +11,12 @@ use std::time::Duration;
 use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt as _;
 use kube::api::{Api, Patch, PatchParams};
+use rayfit_core::dns_name::DnsName;
+use rayfit_core::ray::reconcile::{ANNOTATION, ReconcileMode};
+use rayfit_core::reconcile::ScalerRole;
+use rayfit_core::reconcile::effects::failure::Failure;
+use rayfit_core::reconcile::ownership::eligibility::SIGN_ANNOTATION;
+use rayfit_core::reconcile::ownership::handover::RECORD;
 use serde_json::{Value, json};
 use tokio::sync::{Notify, mpsc, watch};
 use tokio::task::JoinHandle;
@@ -32,12 +38,6 @@ use crate::controller::reconciler::{Reconciler, ReconcilerState};
 use crate::controller::stop::asked_to_stop;
 use crate::controller::tuning::Tuning;
 use crate::controller::worker_pool::reconcile_until_stopped;
-use crate::dns_name::DnsName;
-use crate::ray::reconcile::{ANNOTATION, ReconcileMode};
-use crate::reconcile::ScalerRole;
-use crate::reconcile::effects::failure::Failure;
-use crate::reconcile::ownership::eligibility::SIGN_ANNOTATION;
-use crate::reconcile::ownership::handover::RECORD;
 
 /// The interval at which the RayCluster is read: while something goes on in it, and otherwise.
 // Five seconds are enough for Ray's autoscaler too.

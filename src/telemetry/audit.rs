@@ -5,9 +5,9 @@ use std::sync::atomic::AtomicU64;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::{Registry, Unit};
+use rayfit_core::object_audit::AuditTally;
 
 use super::labels::SeriesLabels;
-use crate::object_audit::AuditTally;
 
 /// Metrics of the background audit.
 #[derive(Debug, Default)]

@@ -8,9 +8,9 @@ use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric as _};
 use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::gauge::ConstGauge;
+use rayfit_core::plan::CpuAndMemory;
 
 use super::clusters::{ClusterMetrics, SeriesSums};
-use crate::plan::CpuAndMemory;
 
 /// Series of one metric: labels beside those of the cluster, and the value.
 type LabelledValues<'a> = Vec<(Vec<(&'static str, &'a str)>, f64)>;

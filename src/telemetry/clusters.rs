@@ -11,10 +11,10 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Registry, Unit};
+use rayfit_core::dns_name::Key;
+use rayfit_core::plan::{CpuAndMemory, GroupSizes};
 
 use super::labels::{SeriesKey, group_label};
-use crate::dns_name::Key;
-use crate::plan::{CpuAndMemory, GroupSizes};
 
 /// The silence after which a GCS counts as unreachable.
 // A head that is being replaced is silent for less: Ray's images are large, and take minutes to be pulled.
@@ -119,7 +119,7 @@ impl ClusterMetrics {
     pub fn decided(&self, key: &Key, uid: &str, figures: ClusterFigures, now: Instant) {
         let mut state = self.state.lock();
         let (cluster, counters) = state.of(key, uid, now);
-        // What the cluster has saved since its last decision.
+        // The savings of the cluster since its last decision.
         let seconds = now.saturating_duration_since(cluster.decided).as_secs_f64();
         let below = cluster.figures.below_limits;
         counters.saved_cpu_seconds += below.cpu_milli as f64 / 1000.0 * seconds;

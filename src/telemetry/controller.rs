@@ -5,10 +5,10 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Registry, Unit};
+use rayfit_core::reconcile::Effect;
 
 use super::clusters::ClusterMetrics;
 use super::labels::SeriesLabels;
-use crate::reconcile::Effect;
 
 /// Upper bounds of the round histogram, in seconds.
 const ROUND: [f64; 12] = [

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::dns_name::{DnsName, Key};
-use crate::text::ForeignText;
+use rayfit_core::dns_name::{DnsName, Key};
+use rayfit_core::text::ForeignText;
 
 /// The labels of a series, whose values are few.
 pub(super) type SeriesLabels<const N: usize, V = &'static str> = [(&'static str, V); N];

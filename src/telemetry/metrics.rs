@@ -14,13 +14,13 @@ use prometheus_client::metrics::gauge::{ConstGauge, Gauge};
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::{Registry, Unit};
+use rayfit_core::ray::Kind;
 
 use super::audit::AuditMetrics;
 use super::controller::ScalingMetrics;
 use super::labels::SeriesLabels;
 use super::reviews::{ReviewCount, ReviewOutcome};
 use crate::apiserver::Watches;
-use crate::ray::Kind;
 use crate::tls::CertificateStore;
 
 /// The process's metrics. No label contains anything that a client chooses, except in those about clusters, which are

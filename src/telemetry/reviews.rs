@@ -1,8 +1,8 @@
 //! The metrics of reviews.
 
-use crate::policy::Mode;
-use crate::ray::Kind;
-use crate::rule_id::RuleId;
+use rayfit_core::policy::Mode;
+use rayfit_core::ray::Kind;
+use rayfit_core::rule_id::RuleId;
 
 /// The outcome of a request, by its name in logs and metrics.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, strum::IntoStaticStr)]

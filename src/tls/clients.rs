@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use rayfit_core::text::Misread;
 use rustls::RootCertStore;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
@@ -9,7 +10,6 @@ use rustls::server::WebPkiClientVerifier;
 use rustls::server::danger::ClientCertVerifier;
 
 use super::provider;
-use crate::text::Misread;
 
 /// Any caller, without a certificate.
 pub fn anybody() -> Arc<dyn ClientCertVerifier> {

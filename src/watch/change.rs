@@ -2,7 +2,7 @@
 
 use arc_swap::ArcSwap;
 
-use crate::policy::EffectivePolicy;
+use rayfit_core::policy::EffectivePolicy;
 
 /// Changes the policies and facts by which objects are judged; the next request uses the change.
 pub(crate) fn change(policy: &ArcSwap<EffectivePolicy>, change: impl Fn(&mut EffectivePolicy)) {

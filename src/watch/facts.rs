@@ -4,16 +4,16 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
+use rayfit_core::facts::pods::CLUSTER;
+use rayfit_core::facts::{LimitRange, Node, Nodes, RayPod, ResourceQuota};
+use rayfit_core::policy::EffectivePolicy;
+use rayfit_core::ray::Fields;
 use serde::Serialize;
 
 use super::change::change;
 use super::follow::{Known, follow};
 use super::kinds::{ChangedPart, FactFields, GATHERED, Nothing, fields};
 use crate::apiserver::{Informers, Selection};
-use crate::facts::pods::CLUSTER;
-use crate::facts::{LimitRange, Node, Nodes, RayPod, ResourceQuota};
-use crate::policy::EffectivePolicy;
-use crate::ray::Fields;
 
 /// Keeps the facts up to date.
 pub(super) async fn keep(informers: &Informers, policy: &ArcSwap<EffectivePolicy>) {

@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use kube::api::ObjectMeta;
+use rayfit_core::ray::{Fields, Kind};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::apiserver::Selection;
-use crate::ray::{Fields, Kind};
 
 /// The time until a change of policies takes effect.
 pub(crate) const SOON: Duration = Duration::from_millis(20);

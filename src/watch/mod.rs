@@ -21,9 +21,9 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use arc_swap::ArcSwap;
+use rayfit_core::policy::EffectivePolicy;
 
 use crate::apiserver::Informers;
-use crate::policy::EffectivePolicy;
 
 /// Keeps the policies and facts in `policy` up to date for ever. `known` becomes true once the
 /// policies that decide on objects of any namespace can be folded, or once it is clear that there

@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 use kube::api::ObjectMeta;
+use rayfit_core::facts::StoredObject;
+use rayfit_core::policy::EffectivePolicy;
+use rayfit_core::ray::Kind;
 
 use super::change::change;
 use super::follow::follow;
 use super::kinds::{ChangedPart, Nothing, SOON, ray_objects};
 use crate::apiserver::{Informers, Selection};
-use crate::facts::StoredObject;
-use crate::policy::EffectivePolicy;
-use crate::ray::Kind;
 
 /// Keeps the names and labels up to date. The API server sends only the objects' metadata.
 pub(super) async fn keep(informers: &Informers, policy: &ArcSwap<EffectivePolicy>) {

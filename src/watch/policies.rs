@@ -3,15 +3,15 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use arc_swap::ArcSwap;
+use rayfit_core::policy;
+use rayfit_core::policy::{EffectivePolicy, Policies};
+use rayfit_core::raypolicy::{PolicyFault, compile};
 use serde_json::Value;
 
 use super::change::change;
 use super::follow::{Known, follow};
 use super::kinds::{ChangedPart, Nothing, SOON, fields};
 use crate::apiserver::{Informers, Selection};
-use crate::policy;
-use crate::policy::{EffectivePolicy, Policies};
-use crate::raypolicy::{PolicyFault, compile};
 
 /// Keeps the policies and the labels of namespaces up to date; `known` becomes true once both are
 /// known. Where the kind is not installed, there are no policies.

@@ -6,10 +6,12 @@ use rayfit::apiserver::{Informers, Watches};
 use rayfit::controller::observe::WatchScope;
 use rayfit::controller::tuning::InForce;
 use rayfit::controller::{self, ControllerOptions};
-use rayfit::reconcile::ownership::lease::record::Terms;
-use rayfit::reconcile::{Done, Effect, Reply, RoundMemory, RoundSettings, UnchangedCheck, round};
-use rayfit::snapshot::Snapshot;
 use rayfit::supervisor::Supervisor;
+use rayfit_core::reconcile::ownership::lease::record::Terms;
+use rayfit_core::reconcile::{
+    Done, Effect, Reply, RoundMemory, RoundSettings, UnchangedCheck, round,
+};
+use rayfit_core::snapshot::Snapshot;
 use serde_json::{Value, json};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -258,7 +260,7 @@ fn time_alone_writes_nothing_to_a_gcs() {
     let (mut told, mut events, mut still) = (0, Vec::new(), 0);
     for second in 0..600_u32 {
         let now = start + f64::from(second);
-        snapshot.time = rayfit::snapshot::moment(now);
+        snapshot.time = rayfit_core::snapshot::moment(now);
         snapshot.history = memory.history.clone();
         let made = round(&snapshot, &memory, &settings);
         assert!(

@@ -10,7 +10,7 @@ use rayfit::controller::offload::offload_if;
 use rayfit::gcs::{
     Client, Counted, Endpoint, Excess, GcsFault, GcsLimits, Subscription, Unusable, read_state,
 };
-use rayfit::plan::{PlanSettings, decide};
+use rayfit_core::plan::{PlanSettings, decide};
 
 use super::planner::{cluster, group, read};
 use crate::play_gcs::{Played, PlayedGcs, messages};
@@ -333,7 +333,7 @@ async fn reports_that_are_too_large_end_nothing_else() {
     let liar = playing(busy(1)).await;
     let client = client(&liar);
     let mut subscription = Subscription::new(|| 1);
-    let nodes = [rayfit::snapshot::NodeId::from([1; 28])].into();
+    let nodes = [rayfit_core::snapshot::NodeId::from([1; 28])].into();
     client.subscribe(&mut subscription, &nodes).await.unwrap();
     let key = format!("RAY_REPORTER:{}", hex(1)).into_bytes();
     liar.played().publish(&key, "x".repeat(2 << 20));

@@ -6,9 +6,9 @@ use rayfit::admission::limits::AdmissionLimits;
 use rayfit::controller::observe::Key;
 use rayfit::controller::observe::kept::{KeptObject, StoredKind};
 use rayfit::controller::observe::store::Store;
-use rayfit::manifests::names::WEBHOOK_MEMORY;
-use rayfit::ray::ReconcileMode;
-use rayfit::snapshot::allowed::AllowedCluster;
+use rayfit_core::manifests::names::WEBHOOK_MEMORY;
+use rayfit_core::ray::ReconcileMode;
+use rayfit_core::snapshot::allowed::AllowedCluster;
 use serde_json::{Value, json};
 
 fn cluster(mode: Option<&str>) -> Value {

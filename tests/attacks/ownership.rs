@@ -7,11 +7,11 @@ use std::io::Read as _;
 use rayfit::controller::head::address::head;
 use rayfit::controller::observe::Key;
 use rayfit::controller::observe::kept::{KeptObject, StoredKind};
-use rayfit::plan::check::{Violation, check};
-use rayfit::plan::{PlanSettings, Strategy, decide};
-use rayfit::reconcile::{Blind, Ineligible, ScalerRole, eligibility};
-use rayfit::snapshot::pod_object::PodObject;
-use rayfit::snapshot::{ClusterId, OwnPods, Snapshot};
+use rayfit_core::plan::check::{Violation, check};
+use rayfit_core::plan::{PlanSettings, Strategy, decide};
+use rayfit_core::reconcile::{Blind, Ineligible, ScalerRole, eligibility};
+use rayfit_core::snapshot::pod_object::PodObject;
+use rayfit_core::snapshot::{ClusterId, OwnPods, Snapshot};
 use serde_json::{Value, json};
 
 const UID: &str = "11111111-aaaa";

@@ -1,9 +1,9 @@
 //! What the demand or the RayCluster of one tenant could do to the process that decides for all.
 //! Memory is counted for the thread that decides, whatever else runs.
 
-use rayfit::plan::check::check;
-use rayfit::plan::{Plan, PlanSettings, PlanWait, Strategy, decide};
-use rayfit::snapshot::Snapshot;
+use rayfit_core::plan::check::check;
+use rayfit_core::plan::{Plan, PlanSettings, PlanWait, Strategy, decide};
+use rayfit_core::snapshot::Snapshot;
 use serde_json::{Value, json};
 
 const STRATEGIES: [Strategy; 2] = [Strategy::Rayfit, Strategy::Ray];
@@ -250,7 +250,8 @@ fn a_decision_that_costs_too_much_is_none() {
             plan.problems.len()
         );
         assert!(plan.drains.is_empty() && plan.resizes.is_empty() && plan.notes.is_empty());
-        let same = |group: &rayfit::plan::GroupPlan| Some(group.replicas) == group.replicas_now;
+        let same =
+            |group: &rayfit_core::plan::GroupPlan| Some(group.replicas) == group.replicas_now;
         assert!(plan.groups.iter().all(same) && plan.is_quiet());
         assert_eq!(plan.remember, snapshot.history, "nothing is forgotten");
         assert_eq!(check(&snapshot, &plan), []);

@@ -4,8 +4,8 @@
 use proptest::collection::vec;
 use proptest::prelude::*;
 use rayfit::gcs::read_state;
-use rayfit::plan::check::check;
-use rayfit::plan::{PlanSettings, Strategy as Way, decide};
+use rayfit_core::plan::check::check;
+use rayfit_core::plan::{PlanSettings, Strategy as Way, decide};
 
 use super::planner::{cluster, group, read, settings};
 

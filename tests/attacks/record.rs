@@ -5,10 +5,12 @@ use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 
 use flate2::read::GzDecoder;
-use rayfit::plan::{self, Strategy, decide};
-use rayfit::reconcile::{Handover, RoundMemory, RoundSettings, ScalerRole, eligibility, round};
-use rayfit::snapshot::Snapshot;
-use rayfit::snapshot::allowed::RAY_CLUSTER;
+use rayfit_core::plan::{self, Strategy, decide};
+use rayfit_core::reconcile::{
+    Handover, RoundMemory, RoundSettings, ScalerRole, eligibility, round,
+};
+use rayfit_core::snapshot::Snapshot;
+use rayfit_core::snapshot::allowed::RAY_CLUSTER;
 use serde_json::{Map, Value, json};
 
 const SECRET: &str = "s3cret";

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 
-use rayfit::manifests::{Certificates, FailurePolicy, ManifestOptions, objects};
+use rayfit_core::manifests::{Certificates, FailurePolicy, ManifestOptions, objects};
 use serde_json::{Value, json};
 
 const SYSTEM: &str = "rayfit-system";

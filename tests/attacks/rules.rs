@@ -4,12 +4,12 @@
 use std::sync::Arc;
 
 use rayfit::admission::AdmissionLimits;
-use rayfit::facts::Facts;
-use rayfit::judge::judge;
-use rayfit::policy::settings::KUBERAY_OPERATOR;
-use rayfit::policy::{EffectivePolicy, Policies, Settings};
-use rayfit::ray::RayObject;
-use rayfit::raypolicy::compile;
+use rayfit_core::facts::Facts;
+use rayfit_core::judge::judge;
+use rayfit_core::policy::settings::KUBERAY_OPERATOR;
+use rayfit_core::policy::{EffectivePolicy, Policies, Settings};
+use rayfit_core::ray::RayObject;
+use rayfit_core::raypolicy::compile;
 use serde_json::{Value, json};
 
 use crate::review_support::{Alone, Server, bad_cluster, cluster, create, serving, update};
@@ -118,14 +118,15 @@ async fn what_is_being_deleted_can_always_lose_its_finalizers() {
 /// What the API server asks about, in words of its own: webhooks and `rayfit vap` alike.
 #[test]
 fn the_api_server_asks_about_what_is_being_deleted_unless_it_ends() {
-    let options = rayfit::vap::VapOptions::default();
-    let policies = rayfit::vap::objects(&options);
+    let options = rayfit_core::vap::VapOptions::default();
+    let policies = rayfit_core::vap::objects(&options);
     let conditions = policies
         .iter()
         .filter(|object| object["kind"] == "ValidatingAdmissionPolicy")
         .map(|object| object["spec"]["matchConditions"].to_string());
-    let webhooks =
-        rayfit::manifests::webhooks::validating(&rayfit::manifests::ManifestOptions::default());
+    let webhooks = rayfit_core::manifests::webhooks::validating(
+        &rayfit_core::manifests::ManifestOptions::default(),
+    );
     let webhooks = webhooks["webhooks"].as_array().unwrap().iter();
     let webhooks = webhooks
         .filter(|hook| hook["rules"][0]["apiGroups"][0] == "ray.io")
@@ -163,7 +164,7 @@ async fn an_annotation_that_a_rule_reads_is_judged_when_it_goes() {
 #[tokio::test]
 async fn an_object_without_a_spec_is_made_by_nobody_and_bars_nobody() {
     let server = server(&[]);
-    for kind in rayfit::ray::Kind::ALL {
+    for kind in rayfit_core::ray::Kind::ALL {
         let mut object = json!({"apiVersion": "ray.io/v1", "kind": kind.name(),
             "metadata": {"name": "empty", "namespace": "ml"}});
         let message = denied(&server, &create(&object)).await;
@@ -177,7 +178,7 @@ async fn an_object_without_a_spec_is_made_by_nobody_and_bars_nobody() {
                 .contains("RF230")
         );
         let whole = cluster();
-        if kind == rayfit::ray::Kind::RayCluster {
+        if kind == rayfit_core::ray::Kind::RayCluster {
             let lost = denied(&server, &update(&old, &whole)).await;
             assert!(lost.contains("RF230"), "{lost}");
             assert_eq!(denied(&server, &update(&whole, &old)).await, "");

@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use rayfit::manifests::names::APP;
-use rayfit::manifests::{Certificates, FailurePolicy, ManifestOptions, objects};
+use rayfit_core::manifests::names::APP;
+use rayfit_core::manifests::{Certificates, FailurePolicy, ManifestOptions, objects};
 
 /// One alternative for each choice, by their places in [`CHOICES`].
 pub(super) type Assignment = Vec<usize>;

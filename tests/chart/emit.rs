@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::choices::{CHOICES, LISTS, TOKENS};
 use super::grafts::{GRAFTS, Graft};
 use super::merge::{Conjunction, TemplateForm, TemplatePart, When};
-use rayfit::manifests::names::CONTROLLER;
+use rayfit_core::manifests::names::CONTROLLER;
 
 /// The template of an object.
 pub(super) fn document(object: &TemplatePart) -> String {

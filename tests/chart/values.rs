@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use rayfit::manifests::to_yaml;
+use rayfit_core::manifests::to_yaml;
 use serde_json::{Map, Value, json};
 
 use super::entries::{COMMON, DEPLOYMENTS, EACH, Entry, Source};

@@ -1,28 +1,11 @@
-//! The promises of the crate's layout: nothing imports in a circle, the core is pure, files are
+//! The promises of the layout of both crates: nothing imports in a circle, the core is pure, files are
 //! short, folders are small, the map is complete.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use crate::architecture_support::imports::{Modules, Target};
-use crate::architecture_support::{circles, files, page, read, root, src};
-
-/// Crates that the core must not name, with those whose names begin so: clocks, input and output,
-/// clients, runtimes.
-const IMPURE_CRATES: &[&str] = &[
-    "tokio",
-    "kube",
-    "axum",
-    "hyper",
-    "rustls",
-    "tower",
-    "reqwest",
-    "tracing",
-    "prometheus_client",
-    "clap",
-    "anstream",
-    "tonic",
-];
+use crate::architecture_support::{circles, page, read, root, roots, source, sources};
 
 /// What the core must not name of the standard library.
 const IMPURE_STD: &[&str] = &[
@@ -40,7 +23,7 @@ const IMPURE_STD: &[&str] = &[
 /// Macros that the core must not call: they write.
 const IMPURE_MACROS: &[&str] = &["print", "println", "eprint", "eprintln", "dbg"];
 
-/// Derives of data types, in which there is no client.
+/// The derives of data types that the core may name of the client's library, which it depends on for them.
 const DERIVES: &[&str] = &[
     "kube::KubeSchema",
     "kube::CustomResource",
@@ -60,13 +43,9 @@ const LISTS: &[(&str, &str)] = &[
     ("rules/ippr", "one file per rule"),
 ];
 
-/// The modules that the map in `lib.rs` names: those of the core, then those of the shell.
-fn map() -> (Vec<String>, Vec<String>) {
-    let lib = read(&src().join("lib.rs"));
-    let (core, shell) = lib
-        .split_once("//! Around it lies the shell")
-        .expect("lib.rs says where the shell begins");
-    (listed(core), listed(shell))
+/// The modules that the maps in both `lib.rs` name: those of the core, then those of the shell.
+fn maps() -> [Vec<String>; 2] {
+    roots().map(|folder| listed(&read(&folder.join("lib.rs"))))
 }
 
 /// The names in the entries of a list: ``//! - [`path`], [`ray`]: ...``
@@ -80,23 +59,23 @@ fn listed(text: &str) -> Vec<String> {
 }
 
 #[test]
-fn the_map_in_lib_rs_names_every_module() {
-    let lib = read(&src().join("lib.rs"));
-    let (core, shell) = map();
-    let declared = lib.lines().filter_map(|line| {
-        let name = line.trim_start_matches("pub ").strip_prefix("mod ")?;
-        name.strip_suffix(';')
-    });
-    let declared: Vec<&str> = declared.collect();
-    assert!(declared.len() > 5, "{declared:?}");
-    for module in &declared {
-        let known = core.iter().chain(&shell).any(|name| name == module);
-        assert!(known, "the map in src/lib.rs does not name `{module}`");
-    }
-    for name in core.iter().chain(&shell) {
-        assert!(
-            declared.contains(&name.as_str()),
-            "there is no module `{name}`"
+fn the_maps_name_every_module() {
+    for (folder, map) in roots().iter().zip(maps()) {
+        let lib = read(&folder.join("lib.rs"));
+        let declared = lib.lines().filter_map(|line| {
+            let name = line.trim_start_matches("pub ").strip_prefix("mod ")?;
+            name.strip_suffix(';')
+        });
+        let mut declared: Vec<&str> = declared.collect();
+        let mut map: Vec<&str> = map.iter().map(String::as_str).collect();
+        assert!(declared.len() > 5, "{declared:?}");
+        declared.sort_unstable();
+        map.sort_unstable();
+        assert_eq!(
+            map,
+            declared,
+            "the map in {}/lib.rs (left)",
+            folder.display()
         );
     }
 }
@@ -105,14 +84,16 @@ fn the_map_in_lib_rs_names_every_module() {
 #[test]
 fn every_file_is_in_the_module_tree() {
     let mut declared = BTreeSet::new();
-    for root in ["lib.rs", "main.rs"] {
-        declare(&src().join(root), &src(), &mut declared);
+    for folder in roots() {
+        let roots = ["lib.rs", "main.rs"].map(|root| folder.join(root));
+        for root in roots.iter().filter(|root| root.exists()) {
+            declare(root, &folder, &mut declared);
+        }
     }
-    for file in files(&src()) {
-        let file = file.strip_prefix(src()).unwrap();
+    for (file, _) in sources() {
         assert!(
-            declared.contains(&src().join(file)),
-            "no `mod` declares src/{}: declare it or remove it",
+            declared.contains(&file),
+            "no `mod` declares {}: declare it or remove it",
             file.display()
         );
     }
@@ -220,25 +201,19 @@ fn no_module_imports_from_the_root_of_its_own_folder() {
 
 #[test]
 fn the_core_is_pure() {
-    let (core, _) = map();
+    let [core, _] = maps();
     let modules = Modules::all();
     let is_core = |module: &[String]| core.contains(&module[0]);
     for module in modules.scans.keys().filter(|module| is_core(module)) {
         let name = module.join("::");
         for target in modules.targets(module) {
-            match target {
-                Target::Module(other) => assert!(
-                    other.is_empty() || is_core(&other),
-                    "{name} is of the pure core and imports {} of the shell",
-                    other.join("::")
-                ),
-                Target::Outside(path) => {
-                    assert!(
-                        is_pure(&path),
-                        "{name} is of the pure core and names {}",
-                        path.join("::")
-                    );
-                }
+            // Of the shell, and of the crates that only the shell depends on, the compiler knows nothing here.
+            if let Target::Outside(path) = target {
+                assert!(
+                    is_pure(&path),
+                    "{name} is of the pure core and names {}",
+                    path.join("::")
+                );
             }
         }
         for called in &modules.scans[module].macros {
@@ -263,11 +238,7 @@ fn is_pure(path: &[String]) -> bool {
             .is_some_and(|rest| rest.is_empty() || rest.starts_with("::"))
     };
     let is_derive = DERIVES.iter().any(|name| begins(name));
-    let is_impure_crate = path.len() > 1
-        && IMPURE_CRATES
-            .iter()
-            .any(|name| path[0] == *name || path[0].starts_with(&format!("{name}_")));
-    is_derive || !(is_impure_crate || IMPURE_STD.iter().any(|name| begins(name)))
+    is_derive || !(begins("kube") || IMPURE_STD.iter().any(|name| begins(name)))
 }
 
 /// The lines of a file before its tests, which come last.
@@ -292,14 +263,14 @@ fn lines_of_code(text: &str) -> usize {
 /// tests. Lower a number where code goes; to raise one takes a reason that the commit gives.
 const BUDGETS: [(&str, usize); 9] = [
     ("plan", 11_511),
-    ("simulate", 8_924),
+    ("simulate", 8_947),
     ("rules", 6_175),
-    ("reconcile", 3_955),
-    ("controller", 3_661),
-    ("cli", 3_811),
+    ("reconcile", 3_959),
+    ("controller", 3_656),
+    ("cli", 3_808),
     ("snapshot", 2_519),
     ("manifests", 1_477),
-    ("", 21_111),
+    ("", 21_112),
 ];
 
 #[test]
@@ -313,12 +284,11 @@ fn no_folder_grows_beyond_its_budget() {
         })
     };
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
-    for path in files(&src()) {
-        let path = path.strip_prefix(src()).unwrap();
-        if is_test(path) {
+    for (file, path) in sources() {
+        if is_test(&path) {
             continue;
         }
-        let text = read(&src().join(path));
+        let text = read(&file);
         let lines = text.lines().take(lines_of_code(&text)).map(str::trim);
         let count = lines
             .filter(|line| !line.is_empty() && !line.starts_with("//"))
@@ -336,13 +306,13 @@ fn no_folder_grows_beyond_its_budget() {
         .collect();
     assert!(
         over.is_empty(),
-        "folder of src, lines, budget: {over:?} of {counts:?}"
+        "folder, lines, budget: {over:?} of {counts:?}"
     );
 }
 
 #[test]
 fn no_file_is_too_long_to_read() {
-    for path in files(&src()) {
+    for (path, _) in sources() {
         let lines = lines_of_code(&read(&path));
         assert!(
             lines <= LONGEST,
@@ -355,22 +325,21 @@ fn no_file_is_too_long_to_read() {
 #[test]
 fn no_folder_has_too_many_files_to_keep_in_mind() {
     let mut folders: BTreeMap<&Path, usize> = BTreeMap::new();
-    let files = files(&src());
-    for file in files.iter().filter(|file| !file.ends_with("mod.rs")) {
+    let files = sources();
+    for (_, file) in files.iter().filter(|(file, _)| !file.ends_with("mod.rs")) {
         *folders.entry(file.parent().unwrap()).or_default() += 1;
     }
     for (name, reason) in LISTS {
-        let count = folders.get(&*src().join(name)).copied().unwrap_or_default();
+        let count = folders.get(Path::new(name)).copied().unwrap_or_default();
         assert!(
             count > FULLEST,
-            "src/{name} ({reason}) has {count} files and needs no exception"
+            "{name} ({reason}) has {count} files and needs no exception"
         );
     }
-    let is_list = |folder: &Path| LISTS.iter().any(|(name, _)| folder == src().join(name));
-    let src = src();
+    let is_list = |folder: &Path| LISTS.iter().any(|(name, _)| folder == Path::new(name));
     for (folder, count) in folders {
         // The top is the map in lib.rs.
-        if folder != src && !is_list(folder) {
+        if folder != Path::new("") && !is_list(folder) {
             assert!(
                 count <= FULLEST,
                 "{} has {count} files: give those that belong together a folder",
@@ -380,18 +349,20 @@ fn no_folder_has_too_many_files_to_keep_in_mind() {
     }
 }
 
-/// The paths in backquotes that a page names below `src`, `tests` or another folder at the top.
+/// The paths in backquotes that a page names below `tests` or another folder at the top, or below a folder of modules.
 fn paths(text: &str) -> impl Iterator<Item = &str> {
     let quoted = text.split('`').skip(1).step_by(2);
     quoted.filter(|quoted| {
         let is_path = |c: char| c.is_ascii_alphanumeric() || "/._-".contains(c);
         let top = quoted.split('/').next().unwrap_or_default();
-        quoted.contains('/') && quoted.chars().all(is_path) && TOPS.contains(&top)
+        let is_known = TOPS.contains(&top) || source(top).is_dir();
+        quoted.contains('/') && quoted.chars().all(is_path) && is_known
     })
 }
 
 /// The folders at the top of which the map tells.
-const TOPS: [&str; 8] = [
+const TOPS: [&str; 9] = [
+    "crates",
     "src",
     "tests",
     "docs",
@@ -408,19 +379,17 @@ fn the_map_has_every_folder_at_the_top_and_pages_name_what_there_is() {
     let code = read(&root().join("docs/code.md"));
     for path in paths(&map).chain(paths(&code)) {
         assert!(
-            root().join(path).exists(),
+            root().join(path).exists() || source(path).exists(),
             "CONTRIBUTING.md or docs/code.md names {path}: there is no such folder or file"
         );
     }
-    let files = files(&src());
-    let below = files
-        .iter()
-        .filter_map(|file| file.strip_prefix(src()).ok());
+    let files = sources();
+    let below = files.iter().map(|(_, below)| below);
     let folders = below.filter(|file| file.components().count() > 1);
     for folder in folders.filter_map(|file| file.iter().next()?.to_str()) {
         assert!(
-            map.contains(&format!("`src/{folder}/`")),
-            "CONTRIBUTING.md has no src/{folder}/ in its map"
+            map.contains(&format!("`{folder}/`")),
+            "CONTRIBUTING.md has no {folder}/ in its map"
         );
     }
 }
@@ -451,7 +420,7 @@ fn pages_for_newcomers_are_short() {
 
 #[test]
 fn main_stays_small() {
-    let lines = read(&src().join("main.rs")).lines().count();
+    let lines = read(&root().join("src/main.rs")).lines().count();
     assert!(lines < 25, "{lines} lines: the library is where things go");
 }
 
@@ -476,7 +445,7 @@ fn type_names(text: &str) -> impl Iterator<Item = &str> {
 #[test]
 fn no_two_types_have_one_name() {
     let mut known: BTreeMap<String, PathBuf> = BTreeMap::new();
-    for path in files(&src()) {
+    for (path, _) in sources() {
         for name in type_names(&read(&path)) {
             let other = known.insert(name.to_owned(), path.clone());
             assert!(
@@ -496,8 +465,7 @@ const DRAWN: &[&str] = &["", "plan", "reconcile", "controller"];
 fn the_page_on_the_architecture_names_what_there_is() {
     let text = read(&root().join("docs/architecture.md"));
     let names = page::Names::of(&text);
-    let exists =
-        |name: &str| src().join(name).exists() || src().join(format!("{name}.rs")).exists();
+    let exists = |name: &str| source(name).exists() || source(format!("{name}.rs")).exists();
     let top = |name: &str| name.split('/').next().is_some_and(exists);
     let drawn = names.drawn.iter().filter(|name| name.contains('/'));
     let quoted = names
@@ -511,9 +479,17 @@ fn the_page_on_the_architecture_names_what_there_is() {
         );
     }
     for above in DRAWN {
-        for entry in std::fs::read_dir(src().join(above)).unwrap() {
+        let folders = roots().map(|folder| folder.join(above));
+        for entry in folders
+            .iter()
+            .filter_map(|folder| std::fs::read_dir(folder).ok())
+            .flatten()
+        {
             let path = entry.unwrap().path();
-            let name = path.strip_prefix(src()).unwrap().to_str().unwrap();
+            let mut below = roots()
+                .into_iter()
+                .filter_map(|root| path.strip_prefix(root).ok());
+            let name = below.next().unwrap().to_str().unwrap();
             assert!(
                 !path.is_dir() || names.drawn.contains(name) || names.quoted.contains(name),
                 "docs/architecture.md does not name {name}"
@@ -530,7 +506,7 @@ fn no_comment_begins_with_a_headless_clause() {
         "That ", "Those ",
     ];
     let mut found = Vec::new();
-    for path in files(&src()) {
+    for (path, _) in sources() {
         let text = read(&path);
         let mut begins = true;
         for (number, line) in text.lines().enumerate() {

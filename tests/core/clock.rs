@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use crate::architecture_support::clock::{self, ByTheClock};
 use crate::architecture_support::imports::Modules;
-use crate::architecture_support::{files, read, root, src};
+use crate::architecture_support::{files, read, root, source, sources};
 
 /// What to do instead.
 const ADVICE: &str = "wait for a condition, with pauses of less than 100 ms between two looks at it; assert the order of \
@@ -15,7 +15,7 @@ const ADVICE: &str = "wait for a condition, with pauses of less than 100 ms betw
 /// The modules of the crate that are there for tests only, as the paths of their files begin.
 fn test_modules() -> Vec<PathBuf> {
     let modules = Modules::all().scans.iter().flat_map(|(path, scan)| {
-        let folder = src().join(path.join("/"));
+        let folder = source(path.join("/"));
         scan.tests.iter().map(move |name| folder.join(name))
     });
     modules.collect()
@@ -29,7 +29,8 @@ fn no_test_goes_by_the_clock() {
         file.starts_with(root().join("tests"))
             || modules.iter().any(|test| module.starts_with(test))
     };
-    let all = [files(&src()), files(&root().join("tests"))].concat();
+    let mut all = files(&root().join("tests"));
+    all.extend(sources().into_iter().map(|(file, _)| file));
     let found: Vec<String> = all
         .iter()
         .map(|file| (file, read(file)))

@@ -8,12 +8,12 @@ use std::path::{Path, PathBuf};
 
 use k8s_openapi::jiff::Timestamp;
 use proptest::prelude::*;
-use rayfit::defaults::{self, DEFAULTS, DefaultPatch};
-use rayfit::facts::Facts;
-use rayfit::judge::judge;
-use rayfit::policy::{Limit, Policies, Settings};
-use rayfit::ray::{RayObject, ReconcileMode};
-use rayfit::raypolicy::compile;
+use rayfit_core::defaults::{self, DEFAULTS, DefaultPatch};
+use rayfit_core::facts::Facts;
+use rayfit_core::judge::judge;
+use rayfit_core::policy::{Limit, Policies, Settings};
+use rayfit_core::ray::{RayObject, ReconcileMode};
+use rayfit_core::raypolicy::compile;
 use serde_json::{Value, json};
 
 fn settings() -> Settings {

@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use rayfit::manifests::{Certificates, ManifestOptions, objects};
-use rayfit::plan::{PlanSettings, Slice};
-use rayfit::policy::resource;
-use rayfit::report::{catalogue, page};
+use rayfit_core::manifests::{Certificates, ManifestOptions, objects};
+use rayfit_core::plan::{PlanSettings, Slice};
+use rayfit_core::policy::resource;
+use rayfit_core::report::{catalogue, page};
 use serde_json::Value;
 
 fn read(file: &str) -> String {
@@ -208,7 +208,7 @@ fn values_that_are_left_out_are_documented_as_the_code_takes_them() {
         found.iter().map(|(k, v)| (k.as_str(), v.clone())).collect();
     assert_eq!(
         found, expected,
-        "the definition of RayPolicy (src/policy/resource)"
+        "the definition of RayPolicy (crates/core/src/policy/resource)"
     );
     let page = read("docs/policy.md");
     let also = [
@@ -252,7 +252,7 @@ fn left_out(schema: &Value, path: &str, found: &mut BTreeMap<String, String>) {
 /// these modules of their folder are none.
 #[test]
 fn the_table_of_slices_is_the_pipeline() {
-    let modules = read("src/plan/slices/mod.rs");
+    let modules = read("crates/core/src/plan/slices/mod.rs");
     let modules = modules.lines().filter_map(|line| {
         let name = line
             .trim_start_matches("pub(crate) ")
@@ -263,7 +263,7 @@ fn the_table_of_slices_is_the_pipeline() {
     for none in ["findings", "read", "remember"] {
         assert!(slices.remove(none), "{none}");
     }
-    let pipeline = read("src/plan/pipeline.rs");
+    let pipeline = read("crates/core/src/plan/pipeline.rs");
     let head = pipeline.lines().take_while(|line| line.starts_with("//!"));
     let told = head.flat_map(|line| line.split('`').skip(1).step_by(2));
     let mut order: Vec<&str> = Vec::new();
@@ -275,12 +275,12 @@ fn the_table_of_slices_is_the_pipeline() {
     assert_eq!(
         order.iter().copied().collect::<BTreeSet<_>>(),
         slices,
-        "the head of src/plan/pipeline.rs (left) tells of all slices"
+        "the head of crates/core/src/plan/pipeline.rs (left) tells of all slices"
     );
     let (page, policy) = (read("docs/planner.md"), read("docs/policy.md"));
     let rows = page
         .lines()
-        .filter(|line| line.contains("](../src/plan/slices/"));
+        .filter(|line| line.contains("](../crates/core/src/plan/slices/"));
     let mut listed = Vec::new();
     for row in rows.filter(|line| line.starts_with("| [")) {
         listed.push(row["| [".len()..].split(']').next().unwrap());

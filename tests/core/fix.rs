@@ -3,14 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use rayfit::facts::Facts;
-use rayfit::finding::Finding;
-use rayfit::fix::{FixedText, fix};
-use rayfit::judge::judge;
-use rayfit::objects;
-use rayfit::policy::Settings;
-use rayfit::ray::RayObject;
-use rayfit::yaml;
+use rayfit_core::facts::Facts;
+use rayfit_core::finding::Finding;
+use rayfit_core::fix::{FixedText, fix};
+use rayfit_core::judge::judge;
+use rayfit_core::objects;
+use rayfit_core::policy::Settings;
+use rayfit_core::ray::RayObject;
+use rayfit_core::yaml;
 use serde_json::Value;
 
 fn find(object: &Value) -> Option<Vec<Finding>> {

@@ -45,7 +45,7 @@ fn bodies_of_fuzz_targets_take_manifests_objects_and_traces() {
             bodies::ippr(text);
             bodies::yaml(text);
             bodies::trace(text);
-            for document in rayfit::yaml::read(text).into_iter().flatten() {
+            for document in rayfit_core::yaml::read(text).into_iter().flatten() {
                 bodies::object(document.value.to_string().as_bytes());
             }
         }

@@ -2,13 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
-use rayfit::facts::Facts;
-use rayfit::judge::{Verdict, judge};
-use rayfit::policy::settings::KUBERAY_OPERATOR;
-use rayfit::policy::{Limit, Limits, Mode, Settings};
-use rayfit::quantity::Quantity;
-use rayfit::ray::{Kind, RayObject, RayVersion};
-use rayfit::rule_id::RuleId;
+use rayfit_core::facts::Facts;
+use rayfit_core::judge::{Verdict, judge};
+use rayfit_core::policy::settings::KUBERAY_OPERATOR;
+use rayfit_core::policy::{Limit, Limits, Mode, Settings};
+use rayfit_core::quantity::Quantity;
+use rayfit_core::ray::{Kind, RayObject, RayVersion};
+use rayfit_core::rule_id::RuleId;
 use serde_json::{Value, json};
 
 struct Case {

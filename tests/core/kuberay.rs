@@ -8,11 +8,11 @@ use std::io::Read as _;
 use std::path::Path;
 
 use flate2::read::GzDecoder;
-use rayfit::facts::Facts;
-use rayfit::policy::{Mode, Settings};
-use rayfit::ray::feature_gate::{self, FeatureGate};
-use rayfit::ray::{RayObject, RayVersion};
-use rayfit::rules::{self, Subject};
+use rayfit_core::facts::Facts;
+use rayfit_core::policy::{Mode, Settings};
+use rayfit_core::ray::feature_gate::{self, FeatureGate};
+use rayfit_core::ray::{RayObject, RayVersion};
+use rayfit_core::rules::{self, Subject};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -43,7 +43,7 @@ fn answers(text: &str) -> Vec<Answer> {
 
 /// The numbers of the rules that deny the object, as `rayfit check` would.
 fn denied_by(object: &Value, settings: &Settings) -> Vec<u16> {
-    let object = rayfit::objects::received(object);
+    let object = rayfit_core::objects::received(object);
     let parsed = RayObject::parse(&object).unwrap();
     let mut findings = rules::run(&Subject {
         object: &parsed,

@@ -10,10 +10,10 @@
 
 use std::path::Path;
 
-use rayfit::facts::Facts;
-use rayfit::policy::Settings;
-use rayfit::ray::RayObject;
-use rayfit::rules::{self, Subject};
+use rayfit_core::facts::Facts;
+use rayfit_core::policy::Settings;
+use rayfit_core::ray::RayObject;
+use rayfit_core::rules::{self, Subject};
 use serde_json::{Value, json};
 
 use crate::settings::part_of;

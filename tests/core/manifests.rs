@@ -7,8 +7,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use rayfit::manifests::access::{Access, AccessScope, rights};
-use rayfit::manifests::{Certificates, FailurePolicy, ManifestOptions, names, objects, to_yaml};
+use rayfit_core::manifests::access::{Access, AccessScope, rights};
+use rayfit_core::manifests::{
+    Certificates, FailurePolicy, ManifestOptions, names, objects, to_yaml,
+};
 use serde_json::{Value, json};
 
 const REGENERATE: &str = "make generate";

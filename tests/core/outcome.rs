@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use rayfit::plan::{PlanSettings, Slice, Strategy};
-use rayfit::policy::Policies;
-use rayfit::reconcile::RoundSettings;
-use rayfit::simulate::run::run;
-use rayfit::simulate::settings::WorldSettings;
+use rayfit_core::plan::{PlanSettings, Slice, Strategy};
+use rayfit_core::policy::Policies;
+use rayfit_core::reconcile::RoundSettings;
+use rayfit_core::simulate::run::run;
+use rayfit_core::simulate::settings::WorldSettings;
 use serde_json::Value;
 
 use crate::architecture_support::{read, root};

@@ -1,16 +1,16 @@
 //! Recommendations: what a person would reckon, and what always holds.
 
-use rayfit::plan::{PlanSettings, Strategy};
-use rayfit::policy::Settings;
-use rayfit::reconcile::RoundSettings;
-use rayfit::simulate::recommend::bounds::{Bounds, SearchField};
-use rayfit::simulate::recommend::patch::{ChoicePatch, written};
-use rayfit::simulate::recommend::recommendation::{Recommendation, Risk};
-use rayfit::simulate::recommend::search::{Search, SearchResult};
-use rayfit::simulate::recommend::space::Space;
-use rayfit::simulate::report::recommendation::Report;
-use rayfit::simulate::settings::WorldSettings;
-use rayfit::simulate::trace::{Job, JobDemand, JobShape, Trace};
+use rayfit_core::plan::{PlanSettings, Strategy};
+use rayfit_core::policy::Settings;
+use rayfit_core::reconcile::RoundSettings;
+use rayfit_core::simulate::recommend::bounds::{Bounds, SearchField};
+use rayfit_core::simulate::recommend::patch::{ChoicePatch, written};
+use rayfit_core::simulate::recommend::recommendation::{Recommendation, Risk};
+use rayfit_core::simulate::recommend::search::{Search, SearchResult};
+use rayfit_core::simulate::recommend::space::Space;
+use rayfit_core::simulate::report::recommendation::Report;
+use rayfit_core::simulate::settings::WorldSettings;
+use rayfit_core::simulate::trace::{Job, JobDemand, JobShape, Trace};
 use serde_json::{Value, json};
 
 use crate::settings::part_of;

@@ -3,12 +3,13 @@
 
 use std::fmt::Write as _;
 
+use rayfit_core::plan::{ScaleUp, Strategy};
+use rayfit_core::reconcile::effects::effect::DrainKind;
+use rayfit_core::reconcile::{Effect, RoundSettings};
+
 use crate::faults::losses::edit;
 use crate::faults::scene::SceneGroup;
 use crate::faults::trouble::Answer;
-use rayfit::plan::{ScaleUp, Strategy};
-use rayfit::reconcile::effects::effect::DrainKind;
-use rayfit::reconcile::{Effect, RoundSettings};
 use serde_json::{Value, json};
 
 use crate::reconcile_support::{FOR_EVER, Fate, Run, Story, group, jobs};

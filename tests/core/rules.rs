@@ -10,15 +10,15 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use k8s_openapi::jiff::Timestamp;
-use rayfit::facts::Facts;
-use rayfit::finding::Finding;
-use rayfit::object_audit::patch::patch;
-use rayfit::policy::{Policies, Policy, Settings};
-use rayfit::ray::{Kind, RayObject};
-use rayfit::raypolicy::compile;
-use rayfit::rule_id::RuleId;
-use rayfit::rules::guards::resize_by_others;
-use rayfit::rules::{self, RULES, Rule, Subject};
+use rayfit_core::facts::Facts;
+use rayfit_core::finding::Finding;
+use rayfit_core::object_audit::patch::patch;
+use rayfit_core::policy::{Policies, Policy, Settings};
+use rayfit_core::ray::{Kind, RayObject};
+use rayfit_core::raypolicy::compile;
+use rayfit_core::rule_id::RuleId;
+use rayfit_core::rules::guards::resize_by_others;
+use rayfit_core::rules::{self, RULES, Rule, Subject};
 use serde_json::Value;
 
 fn fixtures() -> PathBuf {

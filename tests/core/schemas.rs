@@ -6,11 +6,11 @@ use std::path::Path;
 
 use flate2::read::GzDecoder;
 use jsonschema::Validator;
-use rayfit::plan::check::check;
-use rayfit::plan::{PlanLine, PlanSettings, Strategy, decide, schema};
-use rayfit::report::json::pretty;
-use rayfit::simulate::trace;
-use rayfit::snapshot::Snapshot;
+use rayfit_core::plan::check::check;
+use rayfit_core::plan::{PlanLine, PlanSettings, Strategy, decide, schema};
+use rayfit_core::report::json::pretty;
+use rayfit_core::simulate::trace;
+use rayfit_core::snapshot::Snapshot;
 use serde_json::Value;
 
 fn root() -> &'static Path {

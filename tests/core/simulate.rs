@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use rayfit::plan::{Headroom, PlanSettings, SizedFor, Strategy};
-use rayfit::quantity::Quantity;
-use rayfit::ray::resource::Amounts;
-use rayfit::reconcile::RoundSettings;
-use rayfit::simulate::result::SimulationResult;
-use rayfit::simulate::run::{SimulationError, run};
-use rayfit::simulate::settings::{NodePool, WorldSettings};
-use rayfit::simulate::trace::{self, Job, JobDemand, JobShape, MemoryUse, Trace};
+use rayfit_core::plan::{Headroom, PlanSettings, SizedFor, Strategy};
+use rayfit_core::quantity::Quantity;
+use rayfit_core::ray::resource::Amounts;
+use rayfit_core::reconcile::RoundSettings;
+use rayfit_core::simulate::result::SimulationResult;
+use rayfit_core::simulate::run::{SimulationError, run};
+use rayfit_core::simulate::settings::{NodePool, WorldSettings};
+use rayfit_core::simulate::trace::{self, Job, JobDemand, JobShape, MemoryUse, Trace};
 use serde_json::{Value, json};
 
 use crate::settings::part_of;

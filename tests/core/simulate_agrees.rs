@@ -8,17 +8,18 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
+use rayfit_core::policy::settings::ReconcileSettings;
+use rayfit_core::ray::resource::Amounts;
+use rayfit_core::reconcile::RoundSettings;
+use rayfit_core::simulate::moment::Moment;
+use rayfit_core::simulate::ray::jobs::JobState;
+use rayfit_core::simulate::settings::WorldSettings;
+use rayfit_core::simulate::world::World;
+
 use crate::faults::neighbours::{self, GateRate};
 use crate::faults::plan::FaultPlan;
 use crate::faults::scene::SceneJob;
 use crate::faults::trial::{Staging, watched};
-use rayfit::policy::settings::ReconcileSettings;
-use rayfit::ray::resource::Amounts;
-use rayfit::reconcile::RoundSettings;
-use rayfit::simulate::moment::Moment;
-use rayfit::simulate::ray::jobs::JobState;
-use rayfit::simulate::settings::WorldSettings;
-use rayfit::simulate::world::World;
 use serde::Deserialize;
 use serde_json::{Value, json};
 

@@ -2,14 +2,15 @@
 
 use std::collections::BTreeMap;
 
+use rayfit_core::plan::Strategy;
+use rayfit_core::simulate::moment::Moment;
+use rayfit_core::simulate::world::World;
+
 use crate::faults::head::RECONNECT_S;
 use crate::faults::inspect::jobs_on;
 use crate::faults::plan::FaultPlan;
 use crate::faults::scene::{Scene, SceneGroup, SceneJob, SceneSettings};
 use crate::faults::trial::{Staging, watched};
-use rayfit::plan::Strategy;
-use rayfit::simulate::moment::Moment;
-use rayfit::simulate::world::World;
 
 use crate::settings::part_of;
 

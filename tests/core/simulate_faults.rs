@@ -3,11 +3,12 @@
 use std::ops::Range;
 use std::path::PathBuf;
 
+use rayfit_core::simulate::ray::jobs::JobState;
+
 use crate::faults::draw;
 use crate::faults::head::RECONNECT_S;
 use crate::faults::plan::FaultPlan;
 use crate::faults::trial::{Failed, Staging, trial, watched};
-use rayfit::simulate::ray::jobs::JobState;
 
 use crate::settings::{part_of, setting};
 

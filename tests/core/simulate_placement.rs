@@ -2,17 +2,17 @@
 
 use std::collections::BTreeMap;
 
-use rayfit::facts::node::NodeTaint;
-use rayfit::plan::{PlanSettings, Strategy};
-use rayfit::quantity::Quantity;
-use rayfit::ray::resource::Amounts;
-use rayfit::reconcile::RoundSettings;
-use rayfit::simulate::moment::Moment;
-use rayfit::simulate::result::SimulationResult;
-use rayfit::simulate::run::run;
-use rayfit::simulate::settings::{NodePool, WorldSettings};
-use rayfit::simulate::trace::{Job, JobDemand, JobShape, Trace};
-use rayfit::simulate::world::World;
+use rayfit_core::facts::node::NodeTaint;
+use rayfit_core::plan::{PlanSettings, Strategy};
+use rayfit_core::quantity::Quantity;
+use rayfit_core::ray::resource::Amounts;
+use rayfit_core::reconcile::RoundSettings;
+use rayfit_core::simulate::moment::Moment;
+use rayfit_core::simulate::result::SimulationResult;
+use rayfit_core::simulate::run::run;
+use rayfit_core::simulate::settings::{NodePool, WorldSettings};
+use rayfit_core::simulate::trace::{Job, JobDemand, JobShape, Trace};
+use rayfit_core::simulate::world::World;
 use serde_json::{Value, json};
 
 /// A pool of nodes of four cores.

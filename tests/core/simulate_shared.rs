@@ -2,14 +2,15 @@
 
 use std::cell::Cell;
 
+use rayfit_core::simulate::moment::Moment;
+use rayfit_core::simulate::world::World;
+
 use crate::faults::draw;
 use crate::faults::head::RECONNECT_S;
 use crate::faults::neighbours::{GateRate, Neighbourhood, shared, watched};
 use crate::faults::plan::{Fault, FaultKind, FaultPlan};
 use crate::faults::scene::{Scene, SceneGroup, SceneJob, SceneSettings};
 use crate::faults::trial::Staging;
-use rayfit::simulate::moment::Moment;
-use rayfit::simulate::world::World;
 
 use crate::settings::{part_of, setting};
 

@@ -1,12 +1,12 @@
 //! The page of a study: whole, harmless, small, and the same each time.
 
-use rayfit::plan::Strategy;
-use rayfit::reconcile::RoundSettings;
-use rayfit::simulate::report::page::html;
-use rayfit::simulate::settings::WorldSettings;
-use rayfit::simulate::study::{Study, StudyRow};
-use rayfit::simulate::trace;
-use rayfit::yaml;
+use rayfit_core::plan::Strategy;
+use rayfit_core::reconcile::RoundSettings;
+use rayfit_core::simulate::report::page::html;
+use rayfit_core::simulate::settings::WorldSettings;
+use rayfit_core::simulate::study::{Study, StudyRow};
+use rayfit_core::simulate::trace;
+use rayfit_core::yaml;
 use roxmltree::{Document, Node, ParsingOptions};
 
 use crate::architecture_support::{read, root};
@@ -116,7 +116,7 @@ fn with_gpus() -> Study {
         {"name": "cpu", "cpu": 16, "memory": "64Gi", "max": 4, "min": 1},
         {"name": "gpu", "cpu": 8, "memory": "64Gi", "gpus": 1, "max": 4},
     ]);
-    study.world.pools = rayfit::simulate::pools::read(&pools).unwrap();
+    study.world.pools = rayfit_core::simulate::pools::read(&pools).unwrap();
     study
 }
 
@@ -153,7 +153,7 @@ fn nodes_are_drawn_where_there_are_any() {
     assert!(!with_nodes(&study));
     let pools =
         serde_json::json!([{"name": "<b>", "cpu": 16, "memory": "64Gi", "max": 4, "min": 1}]);
-    study.world.pools = rayfit::simulate::pools::read(&pools).unwrap();
+    study.world.pools = rayfit_core::simulate::pools::read(&pools).unwrap();
     assert!(with_nodes(&study));
 }
 
@@ -203,14 +203,16 @@ fn pages_are_bounded() {
     let mut row = rows(&study).remove(0);
     let point = row.result.curve[0];
     row.result.curve = (0..4096)
-        .map(|number| rayfit::simulate::world::ledger::curves::Point {
-            at: f64::from(number) * 1.7,
-            waiting: f64::from(number * 7919 % 1000) + 0.3,
-            used: f64::from(number * 6007 % 1000) + 0.7,
-            cores: f64::from(number * 5003 % 2000),
-            total: f64::from(number * 9973 % 2000),
-            ..point
-        })
+        .map(
+            |number| rayfit_core::simulate::world::ledger::curves::Point {
+                at: f64::from(number) * 1.7,
+                waiting: f64::from(number * 7919 % 1000) + 0.3,
+                used: f64::from(number * 6007 % 1000) + 0.7,
+                cores: f64::from(number * 5003 % 2000),
+                total: f64::from(number * 9973 % 2000),
+                ..point
+            },
+        )
         .collect();
     let one = html(&study, std::slice::from_ref(&row));
     assert!(one.len() < 100_000, "{}", one.len());

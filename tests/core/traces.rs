@@ -2,13 +2,14 @@
 
 use std::path::Path;
 
+use rayfit_core::simulate::trace::{
+    self, Job, JobDemand, JobShape, Loss, MemoryUse, PlacementStrategy as Placement, Trace,
+};
+
 use crate::outcome_support::wfformat;
 use proptest::collection::{btree_map, vec};
 use proptest::option;
 use proptest::prelude::*;
-use rayfit::simulate::trace::{
-    self, Job, JobDemand, JobShape, Loss, MemoryUse, PlacementStrategy as Placement, Trace,
-};
 
 fn fixture(file: &str) -> String {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/traces");

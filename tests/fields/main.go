@@ -4,7 +4,7 @@
 //
 // The CRDs are those in the Go module of the operator, or those in the folder CRDS, for a version whose module
 // is not to be had. A version of which there is neither keeps its file. A table has names, types, enums and which
-// fields are required; src/schema/table.rs says how it is written.
+// fields are required; crates/core/src/schema/table.rs says how it is written.
 package main
 
 import (

@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-use rayfit::plan::Slice;
+use rayfit_core::plan::Slice;
 
 use super::compare::{CPU_HOURS, HARMED, Metric, WAIT, geometric_mean};
 use super::figures::Figures;

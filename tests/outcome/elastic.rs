@@ -2,13 +2,13 @@
 
 use std::fmt::Write as _;
 
-use rayfit::plan::Strategy;
-use rayfit::reconcile::RoundSettings;
-use rayfit::simulate::report::chart::Panel;
-use rayfit::simulate::report::curve;
-use rayfit::simulate::settings::WorldSettings;
-use rayfit::simulate::study::{Study, StudyRow};
-use rayfit::simulate::trace::Trace;
+use rayfit_core::plan::Strategy;
+use rayfit_core::reconcile::RoundSettings;
+use rayfit_core::simulate::report::chart::Panel;
+use rayfit_core::simulate::report::curve;
+use rayfit_core::simulate::settings::WorldSettings;
+use rayfit_core::simulate::study::{Study, StudyRow};
+use rayfit_core::simulate::trace::Trace;
 use serde_json::{Value, json};
 
 use super::made;

@@ -1,8 +1,8 @@
 //! What simulations led to, as docs/outcome/results.json keeps it: for each set and setting the figures of each
 //! decider, with a number for each seed.
 
-use rayfit::plan::Strategy;
-use rayfit::simulate::result::SimulationResult;
+use rayfit_core::plan::Strategy;
+use rayfit_core::simulate::result::SimulationResult;
 use serde::{Deserialize, Serialize};
 
 /// The idle timeout with which there are figures of the decider without delay, and without each slice.

@@ -1,7 +1,7 @@
 //! Workloads that are made: the same ones on every machine. Only whole numbers are drawn.
 
 use fastrand::Rng;
-use rayfit::simulate::trace::{Job, JobDemand, JobShape, MemoryUse, PlacementStrategy, Trace};
+use rayfit_core::simulate::trace::{Job, JobDemand, JobShape, MemoryUse, PlacementStrategy, Trace};
 
 const GIB: f64 = 1_073_741_824.0;
 

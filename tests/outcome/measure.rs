@@ -1,16 +1,16 @@
 //! From a set to its figures.
 
-use rayfit::facts::Facts;
-use rayfit::plan::{SizedFor, Slice, Strategy};
-use rayfit::policy::Policies;
-use rayfit::policy::settings::ReconcileSettings;
-use rayfit::ray::RayObject;
-use rayfit::reconcile::RoundSettings;
-use rayfit::simulate::pools;
-use rayfit::simulate::settings::WorldSettings;
-use rayfit::simulate::study::Study;
-use rayfit::simulate::trace::Trace;
-use rayfit::simulate::vary::{Variation, VariedField};
+use rayfit_core::facts::Facts;
+use rayfit_core::plan::{SizedFor, Slice, Strategy};
+use rayfit_core::policy::Policies;
+use rayfit_core::policy::settings::ReconcileSettings;
+use rayfit_core::ray::RayObject;
+use rayfit_core::reconcile::RoundSettings;
+use rayfit_core::simulate::pools;
+use rayfit_core::simulate::settings::WorldSettings;
+use rayfit_core::simulate::study::Study;
+use rayfit_core::simulate::trace::Trace;
+use rayfit_core::simulate::vary::{Variation, VariedField};
 
 use super::figures::{Figures, LIMIT_IDLE_S, SetFigures, Setting};
 use super::sets::Set;
@@ -106,7 +106,7 @@ pub fn figures(
     progress: &mut dyn FnMut(f64),
 ) -> Vec<Figures> {
     let pools = set.nodes.map(|text| {
-        let document = rayfit::yaml::read(text).remove(0).unwrap();
+        let document = rayfit_core::yaml::read(text).remove(0).unwrap();
         pools::read(&document.value).unwrap()
     });
     let vary = |field, values: &[u32]| Variation {

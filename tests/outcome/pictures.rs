@@ -2,12 +2,12 @@
 
 use std::fmt::Write as _;
 
-use rayfit::plan::Strategy;
-use rayfit::report::html::{COLOURS, escaped};
-use rayfit::simulate::report::chart::{Panel, STYLE, coordinate};
-use rayfit::simulate::report::tradeoff;
-use rayfit::simulate::result::{Cost, SimulationResult, WaitSummary};
-use rayfit::simulate::study::StudyRow;
+use rayfit_core::plan::Strategy;
+use rayfit_core::report::html::{COLOURS, escaped};
+use rayfit_core::simulate::report::chart::{Panel, STYLE, coordinate};
+use rayfit_core::simulate::report::tradeoff;
+use rayfit_core::simulate::result::{Cost, SimulationResult, WaitSummary};
+use rayfit_core::simulate::study::StudyRow;
 
 use super::compare::{CPU_HOURS, WAIT};
 use super::figures::{Results, SetFigures};

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use rayfit::simulate::trace::{self, Trace};
+use rayfit_core::simulate::trace::{self, Trace};
 use ring::digest::{SHA256, digest};
 
 use super::wfformat;

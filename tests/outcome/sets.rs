@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use rayfit::simulate::trace::Trace;
+use rayfit_core::simulate::trace::Trace;
 use serde_json::Value;
 
 use super::made;
@@ -69,7 +69,7 @@ impl Cluster {
             Self::Wide => include_str!("wide.yaml"),
             Self::Gpu => include_str!("gpu.yaml"),
         };
-        rayfit::yaml::read(text).remove(0).unwrap().value
+        rayfit_core::yaml::read(text).remove(0).unwrap().value
     }
 }
 

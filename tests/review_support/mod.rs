@@ -19,12 +19,12 @@ use futures_util::future::BoxFuture;
 use http_body_util::BodyExt as _;
 use rayfit::admission::new_pods::{OwnerReader, OwnerReads, OwnerUnread};
 use rayfit::admission::{Admission, AdmissionLimits, router};
-use rayfit::dns_name::Key;
-use rayfit::initial_size::OwnerCluster;
-use rayfit::policy::EffectivePolicy;
-use rayfit::ray::initial_sizes::{ANNOTATION, InitialSizes};
-use rayfit::ray::resource::CpuAndMemory;
 use rayfit::telemetry::Metrics;
+use rayfit_core::dns_name::Key;
+use rayfit_core::initial_size::OwnerCluster;
+use rayfit_core::policy::EffectivePolicy;
+use rayfit_core::ray::initial_sizes::{ANNOTATION, InitialSizes};
+use rayfit_core::ray::resource::CpuAndMemory;
 use serde_json::{Value, json};
 use tower::ServiceExt as _;
 

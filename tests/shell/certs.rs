@@ -5,13 +5,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use rayfit_core::manifests::access::rights::CERTIFICATES;
+use rayfit_core::manifests::{self, Certificates};
+
 use crate::played_api::{Call, Fault, PlayedApi};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use rayfit::apiserver::{Informers, Watches};
 use rayfit::certs::{CertificateOptions, WallClock, run};
-use rayfit::manifests::access::rights::CERTIFICATES;
-use rayfit::manifests::{self, Certificates};
 use rayfit::tls::{CertificateStore, provider};
 use rustls::RootCertStore;
 use rustls::client::WebPkiServerVerifier;

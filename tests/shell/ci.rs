@@ -193,7 +193,7 @@ fn versions_come_from_one_place() {
         "docs/integrations.md",
         "docs/resize.md",
         "docs/runbook.md",
-        "src/defaults/rayfit_sidecar.md",
+        "crates/core/src/defaults/rayfit_sidecar.md",
         "action.yaml",
         ".github/ISSUE_TEMPLATE/bug.yml",
         "examples/github/rayfit.yaml",

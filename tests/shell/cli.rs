@@ -178,7 +178,7 @@ fn standard_input_takes_documents_lists_and_json() {
 }
 
 fn to_json(yaml: &str) -> String {
-    let document = rayfit::yaml::read(yaml).remove(0).unwrap();
+    let document = rayfit_core::yaml::read(yaml).remove(0).unwrap();
     document.value.to_string()
 }
 

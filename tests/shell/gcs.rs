@@ -4,6 +4,10 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use rayfit_core::snapshot::NodeId;
+use rayfit_core::snapshot::autoscaling_state::{AutoscalingState, PendingRequest};
+use rayfit_core::snapshot::gcs::{ClusterResourceState, NodeStatus};
+
 use crate::play_gcs::{Place, Played, PlayedGcs, messages, rpc};
 use crate::process_support::PATIENCE;
 use rayfit::controller::clock::Clock;
@@ -12,9 +16,6 @@ use rayfit::gcs::{
     Address, Call, CallError, Client, DrainCall, Endpoint, GcsFault, GcsLimits, Material,
     Subscription,
 };
-use rayfit::snapshot::NodeId;
-use rayfit::snapshot::autoscaling_state::{AutoscalingState, PendingRequest};
-use rayfit::snapshot::gcs::{ClusterResourceState, NodeStatus};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 use tonic::Code;

@@ -2,14 +2,15 @@
 
 use std::time::Duration;
 
+use rayfit_core::snapshot::NodeId;
+use rayfit_core::snapshot::autoscaling_state::{
+    AutoscalingState, FailedRequest, PendingInstance, PendingRequest,
+};
+use rayfit_core::snapshot::gcs::{ClusterResourceState, NodeState, NodeStatus};
+
 use crate::process_support::PATIENCE;
 use crate::real_ray::{HEAD, Ray, TURN, client_with};
 use rayfit::gcs::{Client, DrainCall, Endpoint, GcsFault, Material, Subscription};
-use rayfit::snapshot::NodeId;
-use rayfit::snapshot::autoscaling_state::{
-    AutoscalingState, FailedRequest, PendingInstance, PendingRequest,
-};
-use rayfit::snapshot::gcs::{ClusterResourceState, NodeState, NodeStatus};
 
 /// Asks until the state is as wanted.
 async fn until(

@@ -9,9 +9,9 @@ use futures_util::FutureExt as _;
 use futures_util::future::{BoxFuture, join_all};
 use rayfit::admission::AdmissionLimits;
 use rayfit::admission::new_pods::{OwnerReader, OwnerUnread};
-use rayfit::dns_name::Key;
-use rayfit::initial_size::OwnerCluster;
-use rayfit::ray::initial_sizes::HELD_S;
+use rayfit_core::dns_name::Key;
+use rayfit_core::initial_size::OwnerCluster;
+use rayfit_core::ray::initial_sizes::HELD_S;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 

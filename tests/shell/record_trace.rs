@@ -9,7 +9,7 @@ use std::time::Duration;
 use axum::Router;
 use axum::routing::get;
 use rayfit::gcs::Client;
-use rayfit::simulate::trace::{self, Job, JobDemand, PlacementStrategy, RayHistory, Trace};
+use rayfit_core::simulate::trace::{self, Job, JobDemand, PlacementStrategy, RayHistory, Trace};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use tokio::process::Command;

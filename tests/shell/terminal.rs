@@ -60,7 +60,7 @@ fn written(name: &str, text: &str) -> PathBuf {
 /// An object with the text for every name, as JSON, which is YAML too.
 fn named(file: &str) -> Value {
     let text = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(file)).unwrap();
-    let mut value = rayfit::yaml::read(&text).remove(0).unwrap().value;
+    let mut value = rayfit_core::yaml::read(&text).remove(0).unwrap().value;
     rename(&mut value);
     value
 }

@@ -2,13 +2,13 @@
 
 use std::path::Path;
 
+use rayfit_core::finding::Finding;
+use rayfit_core::fix::{RefusedFix, fix};
+use rayfit_core::report::diff;
 use serde_json::Value;
 
 use crate::cli::shared::outcome;
 use crate::cli::shared::source::InputSource;
-use crate::finding::Finding;
-use crate::fix::{RefusedFix, fix};
-use crate::report::diff;
 
 /// The use of fixes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -14,6 +14,16 @@ use k8s_openapi::jiff::Timestamp;
 use serde_json::Value;
 
 use fixes::{Fixes, Fixing};
+use rayfit_core::facts::Facts;
+use rayfit_core::finding::Finding;
+use rayfit_core::judge::{Verdict, ceiling, fold, judge};
+use rayfit_core::objects::{self, Identity, Item, StoredObjects};
+use rayfit_core::policy::{Policies, Settings};
+use rayfit_core::ray::{Group, RayObject};
+use rayfit_core::report::{FindingsReport, UnreadInput, Unreadable, github, json, sarif, text};
+use rayfit_core::rules::schema;
+use rayfit_core::text::shown_text;
+use rayfit_core::yaml::{self, Document, YamlFault};
 
 use super::Outcome;
 use super::shared::documents::{facts, objects as objects_of};
@@ -22,16 +32,6 @@ use super::shared::policies::PolicyArgs;
 use super::shared::progress::Progress;
 use super::shared::settings::SettingsArgs;
 use super::shared::source::{self, InputSource};
-use crate::facts::Facts;
-use crate::finding::Finding;
-use crate::judge::{Verdict, ceiling, fold, judge};
-use crate::objects::{self, Identity, Item, StoredObjects};
-use crate::policy::{Policies, Settings};
-use crate::ray::{Group, RayObject};
-use crate::report::{FindingsReport, UnreadInput, Unreadable, github, json, sarif, text};
-use crate::rules::schema;
-use crate::text::shown_text;
-use crate::yaml::{self, Document, YamlFault};
 
 /// Check manifests as admission would, without a cluster
 ///

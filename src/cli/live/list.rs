@@ -5,8 +5,8 @@ use kube::core::GroupVersionKind;
 use kube::{Client, Error};
 use serde_json::Value;
 
-use crate::policy::Policies;
-use crate::raypolicy::compile;
+use rayfit_core::policy::Policies;
+use rayfit_core::raypolicy::compile;
 
 /// Objects per page.
 const PAGE: u32 = 200;

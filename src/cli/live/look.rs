@@ -8,6 +8,19 @@ use futures_util::{StreamExt as _, stream};
 use k8s_openapi::api::core::v1::{Node, Pod};
 use kube::Client;
 use kube::api::{Api, DynamicObject, ListParams, Request};
+use rayfit_core::facts::pods::CLUSTER as CLUSTER_LABEL;
+use rayfit_core::plan::PlanSettings;
+use rayfit_core::ray::{Kind, RayObject, ReconcileMode, ippr};
+use rayfit_core::reconcile::effects::effect::ERROR_KEY;
+use rayfit_core::simulate::price::Price;
+use rayfit_core::snapshot::allowed::RAY_CLUSTER;
+use rayfit_core::snapshot::gcs::ClusterResourceState;
+use rayfit_core::snapshot::kube_node::add_loads;
+use rayfit_core::snapshot::pod_object::PodObject;
+use rayfit_core::snapshot::prospect_reader::ProspectReader;
+use rayfit_core::snapshot::{
+    API_VERSION, ClusterId, History, KIND, KubeNode, NodeLoads, OwnPods, Snapshot,
+};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -26,20 +39,7 @@ use crate::controller::head::extras::Extras;
 use crate::controller::head::memory_watch;
 use crate::controller::observe::Key;
 use crate::controller::observe::pod_events::read_events;
-use crate::facts::pods::CLUSTER as CLUSTER_LABEL;
 use crate::gcs::{self, Address};
-use crate::plan::PlanSettings;
-use crate::ray::{Kind, RayObject, ReconcileMode, ippr};
-use crate::reconcile::effects::effect::ERROR_KEY;
-use crate::simulate::price::Price;
-use crate::snapshot::allowed::RAY_CLUSTER;
-use crate::snapshot::gcs::ClusterResourceState;
-use crate::snapshot::kube_node::add_loads;
-use crate::snapshot::pod_object::PodObject;
-use crate::snapshot::prospect_reader::ProspectReader;
-use crate::snapshot::{
-    API_VERSION, ClusterId, History, KIND, KubeNode, NodeLoads, OwnPods, Snapshot,
-};
 
 /// The most RayClusters whose GCSs are asked by one command: each keeps a port of this machine.
 const MOST_ASKED: usize = 200;

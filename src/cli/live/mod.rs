@@ -19,14 +19,14 @@ use serde_json::Value;
 pub(super) use list::{list, policies};
 pub(super) use look::{LiveState, clusters, ray_pods, worker_pods as ask_for_worker_pods};
 use look::{cluster, connect, look, objects};
+use rayfit_core::plan;
+use rayfit_core::policy::Policies;
+use rayfit_core::snapshot::allowed::retain_labels;
 
 use crate::apiserver::error_chain::text;
 use crate::cli::shared::outcome;
 use crate::controller::observe::Key;
 use crate::gcs::{self, Address};
-use crate::plan;
-use crate::policy::Policies;
-use crate::snapshot::allowed::retain_labels;
 
 /// Flags that select the Kubernetes cluster, shared by several commands.
 #[derive(Debug, Clone, clap::Args)]

@@ -5,6 +5,11 @@ use std::sync::Arc;
 
 use kube::api::Api;
 use kube::{Client, Error};
+use rayfit_core::facts::{DEFAULT_NAMESPACE, Facts};
+use rayfit_core::plan;
+use rayfit_core::policy::settings::ReconcileSettings;
+use rayfit_core::ray::{Kind, RayObject};
+use rayfit_core::reconcile::RoundSettings;
 use serde_json::Value;
 
 use super::list::policies;
@@ -12,11 +17,6 @@ use super::look::reads_cluster_scope;
 use crate::apiserver::error_chain::text;
 use crate::cli::shared::outcome;
 use crate::controller::tuning::Tuning;
-use crate::facts::{DEFAULT_NAMESPACE, Facts};
-use crate::plan;
-use crate::policy::settings::ReconcileSettings;
-use crate::ray::{Kind, RayObject};
-use crate::reconcile::RoundSettings;
 
 /// The settings for decisions about `cluster`. Without permission to read policies, prints a
 /// warning and returns the settings without any policy.

@@ -7,15 +7,15 @@ use std::fmt;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::quantity::Quantity;
-use crate::ray::pod_size::devices::gpus;
-use crate::ray::resource::{cores, from_cores};
-use crate::ray::{Cluster, Kind};
-use crate::report::table::Table;
-use crate::simulate::price::Price;
-use crate::simulate::result::GIB;
-use crate::snapshot::gcs::{ClusterResourceState, NodeStatus};
-use crate::snapshot::pod::{Pod, PodRole};
+use rayfit_core::quantity::Quantity;
+use rayfit_core::ray::pod_size::devices::gpus;
+use rayfit_core::ray::resource::{cores, from_cores};
+use rayfit_core::ray::{Cluster, Kind};
+use rayfit_core::report::table::Table;
+use rayfit_core::simulate::price::Price;
+use rayfit_core::simulate::result::GIB;
+use rayfit_core::snapshot::gcs::{ClusterResourceState, NodeStatus};
+use rayfit_core::snapshot::pod::{Pod, PodRole};
 
 /// The milliseconds without work after which a pod counts as idle. Gaps between tasks are shorter, and Ray's
 /// autoscaler removes pods earlier unless something keeps them.
@@ -204,10 +204,10 @@ pub(crate) fn text(all: &[WorkerPods]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use rayfit_core::snapshot::pod_object::PodObject;
     use serde_json::json;
 
     use super::*;
-    use crate::snapshot::pod_object::PodObject;
 
     fn pod(name: &str, node: &Value) -> PodObject {
         let requests = json!({"cpu": "4", "memory": "8Gi"});

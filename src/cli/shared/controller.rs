@@ -1,10 +1,11 @@
 //! The controller's options, as flags of `rayfit serve`.
 
+use rayfit_core::manifests::names;
+use rayfit_core::reconcile::ownership::lease::record::Terms;
+
 use crate::audit;
 use crate::controller::ControllerOptions;
 use crate::controller::observe::WatchScope;
-use crate::manifests::names;
-use crate::reconcile::ownership::lease::record::Terms;
 
 /// Flags of the controller.
 #[derive(Debug, clap::Args)]

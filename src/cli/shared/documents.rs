@@ -3,13 +3,13 @@
 use std::path::Path;
 
 use anyhow::Context as _;
+use rayfit_core::facts::Facts;
+use rayfit_core::objects::items;
+use rayfit_core::report::{UnreadInput, Unreadable};
+use rayfit_core::yaml::{self, Document, YamlFault};
 use serde_json::Value;
 
 use super::source;
-use crate::facts::Facts;
-use crate::objects::items;
-use crate::report::{UnreadInput, Unreadable};
-use crate::yaml::{self, Document, YamlFault};
 
 /// Facts about a Kubernetes cluster, from a file.
 pub(in crate::cli) fn facts(path: &Path) -> anyhow::Result<Facts> {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 use ring::rand::{SecureRandom as _, SystemRandom};
 
-use crate::simulate::trace::{self, Trace};
+use rayfit_core::simulate::trace::{self, Trace};
 
 /// Bytes of a key for names.
 const KEY: usize = 32;

@@ -3,8 +3,9 @@
 use std::io::{self, Write as _};
 use std::process::ExitCode;
 
+use rayfit_core::text::is_obeyed;
+
 use crate::apiserver::error_chain;
-use crate::text::is_obeyed;
 
 /// The end of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

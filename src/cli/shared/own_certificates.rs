@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
+use rayfit_core::manifests::names::{NAMESPACE, OWN_SECRET};
+use rayfit_core::text::Misread;
+
 use crate::certs::{CertificateOptions, parse_lifetime};
-use crate::manifests::names::{NAMESPACE, OWN_SECRET};
-use crate::text::Misread;
 
 /// Flags of certificates that Rayfit issues itself.
 #[derive(Debug, clap::Args)]

@@ -4,13 +4,13 @@ use std::path::PathBuf;
 
 use anyhow::{Context as _, bail};
 use k8s_openapi::jiff::Timestamp;
+use rayfit_core::facts::Facts;
+use rayfit_core::policy::{Policies, Policy};
+use rayfit_core::raypolicy::{self, PolicyFault, Weight, compile};
 use serde_json::Value;
 
 use super::documents::objects;
 use super::outcome;
-use crate::facts::Facts;
-use crate::policy::{Policies, Policy};
-use crate::raypolicy::{self, PolicyFault, Weight, compile};
 
 /// Flags that name policies.
 #[derive(Debug, Clone, clap::Args)]

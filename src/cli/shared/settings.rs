@@ -1,12 +1,12 @@
 //! The settings with which objects are checked and defaulted, as flags that several commands share.
 
-use crate::policy::resource::Defaults;
-use crate::policy::settings::{IMAGE, KUBERAY, KUBERAY_OPERATOR};
-use crate::policy::{Mode, Settings};
-use crate::ray::RayVersion;
-use crate::ray::feature_gate::{GateSetting, gate_setting};
-use crate::rule_id::RuleId;
-use crate::rules;
+use rayfit_core::policy::resource::Defaults;
+use rayfit_core::policy::settings::{IMAGE, KUBERAY, KUBERAY_OPERATOR};
+use rayfit_core::policy::{Mode, Settings};
+use rayfit_core::ray::RayVersion;
+use rayfit_core::ray::feature_gate::{GateSetting, gate_setting};
+use rayfit_core::rule_id::RuleId;
+use rayfit_core::rules;
 
 /// Flags that change how objects are checked and defaulted.
 #[derive(Debug, Clone, clap::Args)]
@@ -78,9 +78,9 @@ pub(in crate::cli) fn rule_and_mode(
 #[cfg(test)]
 mod tests {
     use clap::Parser;
+    use rayfit_core::ray::feature_gate::{MUTUAL_TLS, NETWORK_POLICY};
 
     use super::*;
-    use crate::ray::feature_gate::{MUTUAL_TLS, NETWORK_POLICY};
 
     #[derive(Debug, Parser)]
     struct Flags {

@@ -10,10 +10,10 @@ use std::sync::Mutex;
 use anyhow::{anyhow, bail};
 use ignore::WalkBuilder;
 use ignore::overrides::{Override, OverrideBuilder};
+use rayfit_core::ray::Kind;
+use rayfit_core::yaml::MAX_BYTES;
 
 use super::replaced_file::{replace, write_beside};
-use crate::ray::Kind;
-use crate::yaml::MAX_BYTES;
 
 /// The name that stands for standard input.
 const STDIN: &str = "-";

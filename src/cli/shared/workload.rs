@@ -3,37 +3,32 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
-use clap::ValueEnum;
-use clap::builder::PossibleValue;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use rayfit_core::facts::Facts;
+use rayfit_core::plan::Strategy;
+use rayfit_core::policy::settings::ReconcileSettings;
+use rayfit_core::policy::{Policies, Settings};
+use rayfit_core::ray::{Kind, RayObject};
+use rayfit_core::reconcile::RoundSettings;
+use rayfit_core::simulate::pools;
+use rayfit_core::simulate::settings::WorldSettings;
+use rayfit_core::simulate::trace::{self, Trace};
 use serde_json::Value;
 
 use super::documents::{documents, facts, objects};
 use super::policies::PolicyArgs;
 use super::source;
-use crate::facts::Facts;
-use crate::plan::Strategy;
-use crate::policy::settings::ReconcileSettings;
-use crate::policy::{Policies, Settings};
-use crate::ray::{Kind, RayObject};
-use crate::reconcile::RoundSettings;
-use crate::simulate::pools;
-use crate::simulate::settings::WorldSettings;
-use crate::simulate::trace::{self, Trace};
 
 /// The strategies, as they are named on the command line.
-impl ValueEnum for Strategy {
-    fn value_variants<'a>() -> &'a [Self] {
-        &[Self::Rayfit, Self::Ray]
-    }
-
-    fn to_possible_value(&self) -> Option<PossibleValue> {
-        Some(match self {
-            Self::Rayfit => {
-                PossibleValue::new("rayfit").help("Ray's packing with Rayfit's improvements")
-            }
-            Self::Ray => PossibleValue::new("ray").help("Exactly as Ray 2.60.0's autoscaler v2"),
-        })
-    }
+pub(in crate::cli) fn strategy() -> impl TypedValueParser<Value = Strategy> {
+    let names = [
+        PossibleValue::new("rayfit").help("Ray's packing with Rayfit's improvements"),
+        PossibleValue::new("ray").help("Exactly as Ray 2.60.0's autoscaler v2"),
+    ];
+    PossibleValuesParser::new(names).map(|name| match name.as_str() {
+        "ray" => Strategy::Ray,
+        _ => Strategy::Rayfit,
+    })
 }
 
 /// The largest trace, in bytes.

@@ -2,23 +2,24 @@
 
 use std::fmt::Write as _;
 
+use rayfit_core::plan::{
+    CountedUsers, CpuAndMemory, NodeRemark, NodeReport, Placed, Plan, PlanReport, PlanSettings,
+    decide, mebibytes,
+};
+use rayfit_core::quantity::Quantity;
+use rayfit_core::ray::{Kind, RayObject, Resource};
+use rayfit_core::report::table::Table;
+use rayfit_core::simulate::price::Price;
+use rayfit_core::snapshot::Snapshot;
+use rayfit_core::snapshot::group_spec::GroupSpec;
+use rayfit_core::snapshot::pod::{Pod, PodRole};
+use rayfit_core::snapshot::pod_object::Resources;
+use rayfit_core::text::ForeignText;
+
 use super::overview::{resize_conditions, scaler};
 use crate::cli::live::LiveState;
 use crate::cli::live::worker_pods::{self, WorkerPods};
 use crate::controller::observe::Key;
-use crate::plan::{
-    CountedUsers, CpuAndMemory, NodeRemark, NodeReport, Placed, Plan, PlanReport, PlanSettings,
-    decide, mebibytes,
-};
-use crate::quantity::Quantity;
-use crate::ray::{Kind, RayObject, Resource};
-use crate::report::table::Table;
-use crate::simulate::price::Price;
-use crate::snapshot::Snapshot;
-use crate::snapshot::group_spec::GroupSpec;
-use crate::snapshot::pod::{Pod, PodRole};
-use crate::snapshot::pod_object::Resources;
-use crate::text::ForeignText;
 
 /// The most pods that are listed. If there are more, only those with something to report are
 /// listed.
@@ -333,10 +334,10 @@ fn unmet(plan: &Plan) -> String {
 
 #[cfg(test)]
 mod tests {
+    use rayfit_core::plan::{GroupReport, GroupSizes, KeptSmall, Strategy};
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::plan::{GroupReport, GroupSizes, KeptSmall, Strategy};
 
     #[test]
     fn a_cluster_of_many_pods_is_shown_with_some_of_them() {

@@ -5,11 +5,12 @@
 mod detail;
 mod overview;
 
+use rayfit_core::simulate::price::Price;
+
 use super::Outcome;
 use super::live::{self, LiveArgs};
 use super::shared::outcome;
 use crate::controller::observe::Key;
-use crate::simulate::price::Price;
 
 /// Show how RayClusters are scaled: modes, sizes, pending pods, demand that cannot be met
 ///

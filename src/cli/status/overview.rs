@@ -1,17 +1,17 @@
 //! One line for each RayCluster. Pure.
 
+use rayfit_core::ray::{Kind, RayObject, ippr};
+use rayfit_core::reconcile::ScalerRole;
+use rayfit_core::reconcile::ownership::record::HandoverRecord;
+use rayfit_core::report::table::Table;
+use rayfit_core::simulate::price::Price;
+use rayfit_core::snapshot::ClusterId;
+use rayfit_core::snapshot::pod::{Pod, PodRole};
+use rayfit_core::snapshot::pod_condition::PodCondition;
+use rayfit_core::snapshot::pod_object::PodObject;
 use serde_json::Value;
 
 use crate::cli::live::worker_pods::WorkerPods;
-use crate::ray::{Kind, RayObject, ippr};
-use crate::reconcile::ScalerRole;
-use crate::reconcile::ownership::record::HandoverRecord;
-use crate::report::table::Table;
-use crate::simulate::price::Price;
-use crate::snapshot::ClusterId;
-use crate::snapshot::pod::{Pod, PodRole};
-use crate::snapshot::pod_condition::PodCondition;
-use crate::snapshot::pod_object::PodObject;
 
 /// All RayClusters, given their pods.
 pub(super) fn text(clusters: &[Value], pods: &[PodObject], price: Option<Price>) -> String {

@@ -7,6 +7,11 @@ use std::time::{Duration, Instant};
 
 use futures_util::stream::{self, StreamExt as _};
 use kube::api::Preconditions;
+use rayfit_core::reconcile::effects::effect::{Drain, DrainKind, ERROR_KEY, RayletResize};
+use rayfit_core::reconcile::effects::failure::{Failure, GcsKind};
+use rayfit_core::reconcile::ownership::handover::PERMISSION_S;
+use rayfit_core::reconcile::{Chain, Done, Effect, Handover, HandoverStep, Reply};
+use rayfit_core::snapshot::OwnPods;
 use serde_json::Value;
 use tokio::sync::Mutex;
 
@@ -15,11 +20,6 @@ use crate::controller::act::writer::Writer;
 use crate::controller::clock::Clock;
 use crate::controller::eligibility::EligibilityCheck;
 use crate::gcs::{self, CallError, GcsFault};
-use crate::reconcile::effects::effect::{Drain, DrainKind, ERROR_KEY, RayletResize};
-use crate::reconcile::effects::failure::{Failure, GcsKind};
-use crate::reconcile::ownership::handover::PERMISSION_S;
-use crate::reconcile::{Chain, Done, Effect, Handover, HandoverStep, Reply};
-use crate::snapshot::OwnPods;
 
 /// The most chains of one cluster that are performed at the same time.
 const AT_ONCE: usize = 16;

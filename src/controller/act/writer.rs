@@ -6,6 +6,11 @@ use std::time::Duration;
 use json_patch::Patch as Operations;
 use kube::Client;
 use kube::api::{DeleteParams, Patch, PatchParams, Preconditions, Request};
+use rayfit_core::flow_control::Flow;
+use rayfit_core::reconcile::effects::effect::PodPatch;
+use rayfit_core::reconcile::effects::failure::{ApiStatus, Failure};
+use rayfit_core::reconcile::ownership::lease::trust::LONGEST_WRITE;
+use rayfit_core::snapshot::allowed::AllowedCluster;
 use serde::de::{DeserializeOwned, IgnoredAny};
 use serde_json::Value;
 use tokio::time::{Instant, sleep, timeout, timeout_at};
@@ -15,11 +20,6 @@ use crate::apiserver::{Gate, Pass, error_chain};
 use crate::controller::lease::Fence;
 use crate::controller::lease::fence::Writing;
 use crate::controller::observe::Key;
-use crate::flow_control::Flow;
-use crate::reconcile::effects::effect::PodPatch;
-use crate::reconcile::effects::failure::{ApiStatus, Failure};
-use crate::reconcile::ownership::lease::trust::LONGEST_WRITE;
-use crate::snapshot::allowed::AllowedCluster;
 
 /// The name of Rayfit's writes in managed fields and audit logs.
 pub const MANAGER: &str = "rayfit";
@@ -268,11 +268,11 @@ mod tests {
 
     use hyper::{Request as Sent, Response};
     use kube::client::Body;
+    use rayfit_core::flow_control::requests::AT_ONCE;
     use serde_json::json;
 
     use crate::apiserver::Patience;
     use crate::controller::act::writer::*;
-    use crate::flow_control::requests::AT_ONCE;
 
     fn requests_through(client: Client) -> Requests {
         Requests::new(client, Gate::new(1000, 1000, Patience::default()))

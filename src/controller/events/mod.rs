@@ -14,12 +14,12 @@ pub use outbox::About;
 
 use std::sync::Arc;
 
+use rayfit_core::reconcile::events::event::{ClusterEvent, EventType};
 use tokio::sync::Notify;
 
 use crate::controller::act::writer::Requests;
 use crate::controller::events::outbox::QueuedEvent;
 use crate::controller::events::publish::{Desk, Publisher};
-use crate::reconcile::events::event::{ClusterEvent, EventType};
 use crate::telemetry::controller::ScalingMetrics;
 
 /// Takes in Events and publishes them; by default none.

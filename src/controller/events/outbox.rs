@@ -9,11 +9,11 @@ use std::time::Duration;
 use governor::middleware::NoOpMiddleware;
 use governor::state::keyed::HashMapStateStore;
 use governor::{Quota, RateLimiter};
+use rayfit_core::fair_queue::FairQueue;
+use rayfit_core::reconcile::events::event::{ClusterEvent, EventType};
 
 use crate::controller::clock::LimiterClock;
 use crate::controller::observe::Key;
-use crate::fair_queue::FairQueue;
-use crate::reconcile::events::event::{ClusterEvent, EventType};
 
 /// The burst of one cluster's warnings, and the time until the next one after it.
 // The burst is that of Kubernetes' own event recorder.

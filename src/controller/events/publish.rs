@@ -12,6 +12,9 @@ use k8s_openapi::api::events::v1::{Event, EventSeries};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
 use kube::api::{ObjectMeta, Patch, PatchParams, PostParams, Request};
 use parking_lot::Mutex;
+use rayfit_core::flow_control::LAST;
+use rayfit_core::reconcile::effects::failure::{Failure, Meaning};
+use rayfit_core::reconcile::events::event::{ClusterEvent, EventType};
 use serde::de::IgnoredAny;
 use serde_json::json;
 use tokio::sync::Notify;
@@ -20,9 +23,6 @@ use tokio::time::sleep;
 use crate::controller::act::writer::{Built, LONGEST, Requests};
 use crate::controller::clock::{Clock, LimiterClock};
 use crate::controller::events::outbox::{About, Outbox, QueuedEvent};
-use crate::flow_control::LAST;
-use crate::reconcile::effects::failure::{Failure, Meaning};
-use crate::reconcile::events::event::{ClusterEvent, EventType};
 use crate::telemetry::controller::ScalingMetrics;
 
 /// The time for which an equal Event raises the count of the published one instead of being

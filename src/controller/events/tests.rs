@@ -1,11 +1,11 @@
 use std::time::Duration;
 
+use rayfit_core::reconcile::events::event::EventType;
 use tokio::time::advance;
 
 use crate::controller::events::outbox::{Outbox, QueuedEvent, WARNINGS};
 use crate::controller::events::*;
 use crate::controller::observe::Key;
-use crate::reconcile::events::event::EventType;
 
 const SECOND: Duration = Duration::from_secs(1);
 

@@ -1,16 +1,16 @@
 //! The address of a cluster's GCS and the credentials that it requires, from the cluster's objects.
 //! Pure.
 
+use rayfit_core::dns_name::DnsName;
+use rayfit_core::ray::cluster::gcs_port;
+use rayfit_core::reconcile::{Blind, HeadPod};
+use rayfit_core::snapshot::pod::Pod;
+use rayfit_core::snapshot::{OwnPods, leading_head};
+use rayfit_core::text::Misread;
 use serde_json::Value;
 
 use crate::controller::observe::Key;
-use crate::dns_name::DnsName;
 use crate::gcs::Address;
-use crate::ray::cluster::gcs_port;
-use crate::reconcile::{Blind, HeadPod};
-use crate::snapshot::pod::Pod;
-use crate::snapshot::{OwnPods, leading_head};
-use crate::text::Misread;
 
 /// The head of a cluster: the GCS's address, and the Secrets with the credentials that it requires.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -131,7 +131,7 @@ mod tests {
             .cloned()
             .map(serde_json::from_value)
             .map(Result::unwrap);
-        let (pods, _) = OwnPods::divide(crate::snapshot::ClusterId::of(&cluster), pods);
+        let (pods, _) = OwnPods::divide(rayfit_core::snapshot::ClusterId::of(&cluster), pods);
         head(&Key::new("ray", "demo").unwrap(), &cluster, &pods)
     }
 

@@ -1,16 +1,16 @@
 //! Translates the failures on the way to a cluster's state into the reasons that the reconciler
 //! understands. Pure.
 
+use rayfit_core::ray::cluster::closing_policy;
+use rayfit_core::reconcile::effects::failure::{Failure, GcsKind};
+use rayfit_core::reconcile::{Blind, HeadPod};
+use rayfit_core::snapshot::OwnPods;
+use rayfit_core::snapshot::pod_condition::PodCondition;
 use serde_json::Value;
 
 use crate::controller::act::perform::gcs_failure;
 use crate::controller::head::address::Head;
 use crate::gcs::{CallError, GcsFault};
-use crate::ray::cluster::closing_policy;
-use crate::reconcile::effects::failure::{Failure, GcsKind};
-use crate::reconcile::{Blind, HeadPod};
-use crate::snapshot::OwnPods;
-use crate::snapshot::pod_condition::PodCondition;
 
 /// The head pod of `head` in the cluster, as it was observed among `pods`.
 pub fn head_pod(head: &Head, cluster: &Value, pods: &OwnPods) -> HeadPod {
@@ -48,11 +48,11 @@ pub fn no_answer(head: &HeadPod, error: &CallError) -> Blind {
 mod tests {
     use std::time::Duration;
 
+    use rayfit_core::snapshot::ClusterId;
     use serde_json::json;
 
     use crate::controller::head::blind::*;
     use crate::gcs::{Address, Call};
-    use crate::snapshot::ClusterId;
 
     fn pods(pod: Value) -> OwnPods {
         let pod = serde_json::from_value(pod).unwrap();

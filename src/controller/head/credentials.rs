@@ -8,16 +8,16 @@ use k8s_openapi::api::core::v1::Secret;
 use kube::api::{GetParams, Request, ResourceExt as _};
 use kube::{Client, Resource as _};
 use parking_lot::Mutex;
+use rayfit_core::dns_name::DnsName;
+use rayfit_core::flow_control::Flow;
+use rayfit_core::seconds::Retry;
 use tokio::time::{Instant, timeout};
 
 use crate::apiserver::patience::RequestFlow;
 use crate::apiserver::{Gate, error_chain};
 use crate::controller::head::address::Head;
 use crate::controller::observe::Key;
-use crate::dns_name::DnsName;
-use crate::flow_control::Flow;
 use crate::gcs::{self, Endpoint, GcsLimits, Material, Tls};
-use crate::seconds::Retry;
 
 /// The longest time that reading a Secret may take.
 const LONGEST: Duration = Duration::from_secs(4);
@@ -64,7 +64,7 @@ pub enum CredentialsError {
     },
     /// The environment is incomplete.
     #[error(transparent)]
-    Environment(#[from] crate::text::Misread),
+    Environment(#[from] rayfit_core::text::Misread),
 }
 
 impl Credentials {

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use crate::plan::{PlanSettings, followed_groups};
-use crate::ray::ippr;
-use crate::snapshot::ClusterObject;
+use rayfit_core::plan::{PlanSettings, followed_groups};
+use rayfit_core::ray::ippr;
+use rayfit_core::snapshot::ClusterObject;
 
 /// Optional GCS queries, for settings of the cluster that need them.
 #[derive(Debug, Default)]

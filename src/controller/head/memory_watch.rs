@@ -11,16 +11,16 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
+use rayfit_core::reconcile::observed::memory_report::KnownMemory;
+use rayfit_core::seconds::Retry;
+use rayfit_core::snapshot::NodeId;
+use rayfit_core::snapshot::gcs::{ClusterResourceState, NodeState, NodeStatus};
 use tokio::sync::{Notify, watch};
 use tokio::task::AbortHandle;
 use tokio::time::{sleep, timeout};
 
 use crate::controller::clock::Clock;
 use crate::gcs::{CallError, Client, MemoryReport, Subscription};
-use crate::reconcile::observed::memory_report::KnownMemory;
-use crate::seconds::Retry;
-use crate::snapshot::NodeId;
-use crate::snapshot::gcs::{ClusterResourceState, NodeState, NodeStatus};
 
 /// The most nodes of a cluster that are heard of at a time.
 const OF_A_CLUSTER: usize = 128;

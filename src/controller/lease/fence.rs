@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::watch;
 
-use crate::reconcile::effects::failure::Failure;
-use crate::reconcile::ownership::lease::trust;
+use rayfit_core::reconcile::effects::failure::Failure;
+use rayfit_core::reconcile::ownership::lease::trust;
 
 /// Knows until when this process may write.
 #[derive(Debug, Clone, Default)]

@@ -6,6 +6,9 @@ use std::time::Instant;
 use k8s_openapi::api::coordination::v1::Lease;
 use kube::Resource as _;
 use kube::api::Api;
+use rayfit_core::manifests::names::LEADER_LEASE;
+use rayfit_core::reconcile::ownership::lease::leader::{Leadership, LeaseRequest};
+use rayfit_core::reconcile::ownership::lease::record::LeaseRecord;
 use tokio::sync::{mpsc, watch};
 use tokio::time::{sleep, timeout};
 
@@ -14,9 +17,6 @@ use super::stored::{LeaseOptions, record_of, send};
 use crate::apiserver::selection::WatchDurations;
 use crate::apiserver::{Informers, Selection, WatchEvent, error_chain};
 use crate::controller::stop::asked_to_stop;
-use crate::manifests::names::LEADER_LEASE;
-use crate::reconcile::ownership::lease::leader::{Leadership, LeaseRequest};
-use crate::reconcile::ownership::lease::record::LeaseRecord;
 use crate::telemetry::controller::ScalingMetrics;
 
 /// Takes part in the choice of the leader and keeps `fence` up to date, until `stop` is true and the Lease has

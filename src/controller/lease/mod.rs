@@ -1,6 +1,6 @@
 //! The Lease: whether this replica scales clusters, and until when it may write.
 //!
-//! Decisions about the Lease are made by [`ownership::lease`](crate::reconcile::ownership::lease).
+//! Decisions about the Lease are made by [`ownership::lease`](rayfit_core::reconcile::ownership::lease).
 //! [`keeper`] sends its requests to the API server ([`stored`]), and [`fence`] is asked before
 //! every write.
 //!

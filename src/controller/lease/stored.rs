@@ -5,11 +5,11 @@ use std::time::Duration;
 use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
 use kube::api::{Api, ObjectMeta, PostParams};
+use rayfit_core::manifests::names::LEADER_LEASE;
+use rayfit_core::reconcile::ownership::lease::leader::LeaseRequest;
+use rayfit_core::reconcile::ownership::lease::record::{LeaseRecord, Terms};
 
 use crate::controller::clock::Clock;
-use crate::manifests::names::LEADER_LEASE;
-use crate::reconcile::ownership::lease::leader::LeaseRequest;
-use crate::reconcile::ownership::lease::record::{LeaseRecord, Terms};
 
 /// The options by which a replica takes part.
 #[derive(Debug, Clone)]

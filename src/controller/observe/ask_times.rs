@@ -77,8 +77,9 @@ impl AskTimes {
 
 #[cfg(test)]
 mod tests {
+    use rayfit_core::snapshot::prospect_reader::AwaitingPod;
+
     use super::*;
-    use crate::snapshot::prospect_reader::AwaitingPod;
 
     fn pods(pods: &[(&str, &str)]) -> AwaitingPods {
         let mut all = AwaitingPods::new();

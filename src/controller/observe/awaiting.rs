@@ -6,9 +6,9 @@
 
 use std::collections::HashMap;
 
-use crate::snapshot::node_prospect::NodeProspect;
-use crate::snapshot::pod_object::PodObject;
-use crate::snapshot::prospect_reader::AwaitingPod;
+use rayfit_core::snapshot::node_prospect::NodeProspect;
+use rayfit_core::snapshot::pod_object::PodObject;
+use rayfit_core::snapshot::prospect_reader::AwaitingPod;
 
 /// A pod that waits for a Kubernetes node, with the prospects of one.
 pub(super) struct Awaiting {

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::dns_name::DnsName;
+use rayfit_core::dns_name::DnsName;
 
 /// The most that is kept of all RayClusters of one namespace, in bytes.
 // An eighth of the controller's memory, and sixty times what a hundred RayClusters of ten groups take. Without it, a

@@ -5,11 +5,11 @@ use kube::api::ObjectMeta;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::ray::{ReconcileMode, reconcile};
-use crate::reconcile::ownership::record::NOBODY;
-use crate::snapshot::KubeNode;
-use crate::snapshot::allowed::RAY_CLUSTER;
-use crate::snapshot::pod_object::PodObject;
+use rayfit_core::ray::{ReconcileMode, reconcile};
+use rayfit_core::reconcile::ownership::record::NOBODY;
+use rayfit_core::snapshot::KubeNode;
+use rayfit_core::snapshot::allowed::RAY_CLUSTER;
+use rayfit_core::snapshot::pod_object::PodObject;
 
 /// A kind of watched objects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

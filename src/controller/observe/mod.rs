@@ -8,7 +8,6 @@ mod ask_times;
 mod awaiting;
 mod bytes;
 pub mod kept;
-mod key;
 pub mod pod_events;
 mod prospects;
 pub mod store;
@@ -16,6 +15,6 @@ mod texts;
 mod tombstones;
 pub mod watch;
 
-pub use key::Key;
+pub use rayfit_core::dns_name::Key;
 pub use texts::{ClusterTexts, MANY};
 pub use watch::{Observed, WatchScope};

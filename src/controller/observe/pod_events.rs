@@ -20,6 +20,8 @@ use futures_util::stream;
 use kube::Client;
 use kube::api::{ListParams, Request};
 use kube::client::Body;
+use rayfit_core::flow_control::{Flow, LAST};
+use rayfit_core::snapshot::prospect_reader::ProspectReader;
 use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
 
 use super::Observed;
@@ -29,8 +31,6 @@ use crate::apiserver::pages::PageFault;
 use crate::apiserver::patience::RequestFlow;
 use crate::apiserver::{Gate, pages};
 use crate::controller::lease::Fence;
-use crate::flow_control::{Flow, LAST};
-use crate::snapshot::prospect_reader::ProspectReader;
 
 /// The interval of checks whether anything is to be read.
 const TICK: Duration = Duration::from_millis(500);

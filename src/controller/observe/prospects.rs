@@ -2,13 +2,14 @@
 
 use std::collections::{BTreeSet, HashMap};
 
+use rayfit_core::dns_name::Key;
+use rayfit_core::ray::ReconcileMode;
+use rayfit_core::snapshot::node_prospect::NodeProspect;
+use rayfit_core::snapshot::pod_object::PodObject;
+use rayfit_core::snapshot::prospect_reader::AwaitingPod;
+
 use super::awaiting::{Awaiting, AwaitingPods};
-use super::key::Key;
 use super::store::Store;
-use crate::ray::ReconcileMode;
-use crate::snapshot::node_prospect::NodeProspect;
-use crate::snapshot::pod_object::PodObject;
-use crate::snapshot::prospect_reader::AwaitingPod;
 
 impl Store {
     /// The pods of RayClusters in mode central that wait for a Kubernetes node.
@@ -64,11 +65,11 @@ impl Store {
 
 #[cfg(test)]
 mod tests {
+    use rayfit_core::snapshot::node_prospect::{NodeAutoscaler, NodeOutlook};
     use serde_json::{Value, json};
 
     use super::*;
     use crate::controller::observe::kept::{KeptObject, StoredKind};
-    use crate::snapshot::node_prospect::{NodeAutoscaler, NodeOutlook};
 
     fn cluster(name: &str, mode: &str) -> Value {
         json!({ "metadata": { "namespace": "ray", "name": name, "uid": name, "resourceVersion": "1",

@@ -3,24 +3,25 @@
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
+use kube::api::ObjectMeta;
+use rayfit_core::dns_name::{DnsName, Key};
+use rayfit_core::facts::pods::CLUSTER as CLUSTER_LABEL;
+use rayfit_core::ray::resource::Amounts;
+use rayfit_core::ray::{ReconcileMode, ippr, reconcile};
+use rayfit_core::reconcile::ownership::handover;
+use rayfit_core::snapshot::kube_node::{add_load, load_of};
+use rayfit_core::snapshot::ownership::controller;
+use rayfit_core::snapshot::pod::Pod;
+use rayfit_core::snapshot::pod_object::PodObject;
+use rayfit_core::snapshot::prospect_reader::AwaitingPod;
+use rayfit_core::snapshot::{KubeNode, NodeLoads};
+
 use super::awaiting::Awaiting;
 use super::bytes::ClusterBytes;
 use super::kept::{KeptObject, StoredKind, mode_of};
-use super::key::Key;
 use super::texts::ClusterTexts;
 use super::tombstones::Tombstones;
 use crate::apiserver::ObjectName;
-use crate::dns_name::DnsName;
-use crate::facts::pods::CLUSTER as CLUSTER_LABEL;
-use crate::ray::resource::Amounts;
-use crate::ray::{ReconcileMode, ippr, reconcile};
-use crate::reconcile::ownership::handover;
-use crate::snapshot::kube_node::{add_load, load_of};
-use crate::snapshot::ownership::controller;
-use crate::snapshot::pod::Pod;
-use crate::snapshot::pod_object::PodObject;
-use crate::snapshot::prospect_reader::AwaitingPod;
-use crate::snapshot::{KubeNode, NodeLoads};
 
 /// A RayCluster as it is kept in the store.
 #[derive(Debug, Clone)]
@@ -56,6 +57,11 @@ impl PodEntry {
     pub(super) fn is_of(&self, key: &Key, cluster: &ClusterEntry) -> bool {
         self.cluster.as_ref() == Some(key) && self.controller.as_deref() == Some(&*cluster.uid)
     }
+}
+
+/// The key of an object; `None` if it has no namespace or no name.
+fn key_of(meta: &ObjectMeta) -> Option<Key> {
+    Key::new(meta.namespace.as_deref()?, meta.name.as_deref()?).ok()
 }
 
 /// All objects that were seen.
@@ -138,7 +144,7 @@ impl Store {
 
     /// Takes in a RayCluster that was created or changed; returns its key if it is new.
     pub fn put_cluster(&mut self, object: &KeptObject) -> Option<Key> {
-        let key = Key::of(&object.meta)?;
+        let key = key_of(&object.meta)?;
         let annotation = |name: &str| object.meta.annotations.as_ref()?.get(name);
         let mode = mode_of(annotation(reconcile::ANNOTATION).map(String::as_str));
         let replaced = self
@@ -214,7 +220,7 @@ impl Store {
 
     /// Takes in a pod that was created or changed; returns the key of its cluster.
     pub fn put_pod(&mut self, object: KeptObject) -> Option<Key> {
-        let key = Key::of(&object.meta)?;
+        let key = key_of(&object.meta)?;
         let labelled = object.meta.labels.as_ref()?.get(CLUSTER_LABEL)?;
         let cluster = DnsName::parse(labelled).ok().map(|name| Key {
             namespace: key.namespace.clone(),
@@ -369,10 +375,10 @@ where
 
 #[cfg(test)]
 mod tests {
+    use rayfit_core::snapshot::Snapshot;
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::snapshot::Snapshot;
 
     fn cluster(version: &str, mode: &str) -> KeptObject {
         KeptObject::of(
@@ -444,7 +450,7 @@ mod tests {
             .map(|(node, load)| (node.as_str(), load.cpu));
         assert_eq!(
             beside.collect::<Vec<_>>(),
-            [("n1", crate::quantity::Quantity::parse("2").ok())]
+            [("n1", rayfit_core::quantity::Quantity::parse("2").ok())]
         );
     }
 

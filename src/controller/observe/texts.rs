@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::snapshot::gcs::ClusterResourceState;
-use crate::snapshot::pod_object::PodObject;
-use crate::snapshot::{
+use rayfit_core::snapshot::gcs::ClusterResourceState;
+use rayfit_core::snapshot::pod_object::PodObject;
+use rayfit_core::snapshot::{
     API_VERSION, ClusterId, History, KIND, KubeNode, NodeLoads, OwnPods, Snapshot,
 };
 

@@ -6,18 +6,18 @@ use std::panic::resume_unwind;
 use std::sync::Arc;
 
 use parking_lot::{RwLock, RwLockReadGuard};
+use rayfit_core::dns_name::Key;
+use rayfit_core::facts::pods::CLUSTER as CLUSTER_LABEL;
+use rayfit_core::snapshot::allowed::AllowedCluster;
+use rayfit_core::snapshot::node_prospect::NodeProspect;
+use rayfit_core::snapshot::prospect_reader::AwaitingPod;
 use serde_json::Value;
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::task::{JoinError, JoinSet};
 
 use super::kept::{KeptObject, StoredKind};
-use super::key::Key;
 use super::store::Store;
 use crate::apiserver::{Informers, ObjectName, Selection, WatchEvent};
-use crate::facts::pods::CLUSTER as CLUSTER_LABEL;
-use crate::snapshot::allowed::AllowedCluster;
-use crate::snapshot::node_prospect::NodeProspect;
-use crate::snapshot::prospect_reader::AwaitingPod;
 
 /// The scope of the watches.
 #[derive(Debug, Clone)]

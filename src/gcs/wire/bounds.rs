@@ -8,11 +8,11 @@
 use std::mem::size_of;
 
 use FieldShape::{Entry, Message, Text, Texts};
+use rayfit_core::snapshot::gcs;
 
 use super::generated::ray::rpc;
 use super::generated::ray::rpc::autoscaler as wire;
 use crate::gcs::validate::{Counted, ENTRIES, Excess, MEMORY, RECORDED_MEMORY, TEXT};
-use crate::snapshot::gcs;
 
 /// A kind of message: what one takes in memory, and which fields take more.
 pub(in crate::gcs) struct MessageShape {

@@ -13,9 +13,9 @@ mod tasks;
 pub(super) mod users;
 
 pub(super) use generated::ray;
+use rayfit_core::snapshot::gcs::ClusterResourceState;
 
 use super::validate::{self, Excess, Unusable};
-use crate::snapshot::gcs::ClusterResourceState;
 use prost::Message as _;
 
 /// The state in an answer, checked and decoded like that of a GCS.

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use rayfit_core::snapshot::{autoscaling_state as ours, gcs};
+use rayfit_core::text::hex;
+
 use super::ray::rpc::autoscaler as wire;
-use crate::snapshot::{autoscaling_state as ours, gcs};
-use crate::text::hex;
 
 impl From<wire::ClusterResourceState> for gcs::ClusterResourceState {
     fn from(state: wire::ClusterResourceState) -> Self {

@@ -1,8 +1,9 @@
 //! Tasks, actors and placement groups as a trace is made of them.
 
+use rayfit_core::simulate::trace::{PlacementStrategy, RayGroup, RayKind, RayRun};
+use rayfit_core::text::hex;
+
 use super::ray::rpc;
-use crate::simulate::trace::{PlacementStrategy, RayGroup, RayKind, RayRun};
-use crate::text::hex;
 
 /// Seconds of a nanosecond, and of a millisecond.
 const NANO: f64 = 1e-9;

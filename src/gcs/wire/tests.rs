@@ -8,13 +8,13 @@ use base64::Engine as _;
 use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;
 use prost::Message as _;
-use serde_json::Value;
-
-use super::ray::rpc::autoscaler as wire;
-use crate::snapshot::gcs::{
+use rayfit_core::snapshot::gcs::{
     BundleSelector, ClusterResourceConstraint, ClusterResourceState, GangResourceRequest, Label,
     LabelConstraint, LabelSelector, PlacementConstraint, ResourceRequest, ResourceRequestByCount,
 };
+use serde_json::Value;
+
+use super::ray::rpc::autoscaler as wire;
 
 fn from_bytes(bytes: &[u8]) -> ClusterResourceState {
     wire::ClusterResourceState::decode(bytes).unwrap().into()

@@ -1,7 +1,8 @@
 //! The users of a cluster, from its jobs and actors.
 
+use rayfit_core::snapshot::gcs::RayUsers;
+
 use super::ray::rpc::{ActorTableData, JobTableData};
-use crate::snapshot::gcs::RayUsers;
 
 /// The namespaces of Ray's own drivers. (Ray, `ray_constants.py`, `RAY_INTERNAL_NAMESPACE_PREFIX`.)
 const INTERNAL: &str = "_ray_internal_";

@@ -8,11 +8,11 @@ use arc_swap::ArcSwap;
 use futures_util::future::join_all;
 use rayfit::apiserver::Informers;
 use rayfit::audit;
-use rayfit::manifests::{ManifestOptions, webhooks};
-use rayfit::policy::{EffectivePolicy, Policies};
-use rayfit::raypolicy::compile;
 use rayfit::telemetry::Metrics;
 use rayfit::watch;
+use rayfit_core::manifests::{ManifestOptions, webhooks};
+use rayfit_core::policy::{EffectivePolicy, Policies};
+use rayfit_core::raypolicy::compile;
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 

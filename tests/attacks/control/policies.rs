@@ -6,12 +6,12 @@ use std::time::{Duration, SystemTime};
 
 use arc_swap::ArcSwap;
 use rayfit::apiserver::Informers;
-use rayfit::policy::EffectivePolicy;
-use rayfit::policy::settings::KUBERAY_OPERATOR;
 use rayfit::server::facts;
 use rayfit::server::health::{Health, NotReady};
 use rayfit::telemetry::Metrics;
 use rayfit::watch;
+use rayfit_core::policy::EffectivePolicy;
+use rayfit_core::policy::settings::KUBERAY_OPERATOR;
 use serde_json::json;
 
 use super::clusters::{Cluster, Controller, soon};

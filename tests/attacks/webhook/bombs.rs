@@ -1,10 +1,11 @@
 //! Bodies that are small for what they make of themselves.
 
+use rayfit_core::manifests::names::WEBHOOK_MEMORY;
+
 use super::client_support::{Connection, request};
 use super::process_support::{Process, soon};
 use super::review_support::{bad_cluster, cluster, create, post, server, update};
 use super::{ATTACKERS, NEIGHBOUR, all_is_well, object_of, review_from};
-use rayfit::manifests::names::WEBHOOK_MEMORY;
 use serde_json::{Value, json};
 
 /// As long as a body may be.

@@ -8,10 +8,11 @@ mod connections;
 mod logs;
 mod probes;
 
+use rayfit_core::manifests::names::WEBHOOK_MEMORY;
+
 use crate::{client_support, process_support, review_support};
 use client_support::{Connection, get, request};
 use process_support::{Process, soon};
-use rayfit::manifests::names::WEBHOOK_MEMORY;
 use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt as _;
 

@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use std::sync::LazyLock;
 
 use super::scan::{Path, Scan};
-use super::{files, read, src};
+use super::{read, sources};
 
-/// The crate's modules, by their paths. Those that are only there for tests are not among them.
+/// The modules of both crates, by their paths. Those that are only there for tests are not among them.
 pub(crate) struct Modules {
     /// What each of them names.
     pub(crate) scans: BTreeMap<Path, Scan>,
@@ -44,9 +44,9 @@ impl Modules {
             names: BTreeMap::new(),
             globs: BTreeMap::new(),
         };
-        for file in files(&src()) {
-            let relative = file.strip_prefix(src()).unwrap().with_extension("");
-            let mut path: Path = relative
+        for (file, below) in sources() {
+            let mut path: Path = below
+                .with_extension("")
                 .iter()
                 .map(|part| part.to_str().unwrap().to_owned())
                 .collect();
@@ -105,7 +105,8 @@ impl Modules {
         let mut base = [module, inside].concat();
         let mut rest = path;
         match path.first().map(String::as_str) {
-            Some("crate") => {
+            // No module of the core has the name of one of the shell, so both are in one tree.
+            Some("crate" | "rayfit_core") => {
                 base.clear();
                 rest = &path[1..];
             }

@@ -9,9 +9,28 @@ pub(crate) mod scan;
 
 use std::path::{Path, PathBuf};
 
-/// The folder of the crate's modules.
-pub(crate) fn src() -> PathBuf {
-    root().join("src")
+/// The folders of the modules: of the core, and of the shell around it.
+pub(crate) fn roots() -> [PathBuf; 2] {
+    ["crates/core/src", "src"].map(|folder| root().join(folder))
+}
+
+/// Every file of both crates, each with its path below the folder of its crate.
+pub(crate) fn sources() -> Vec<(PathBuf, PathBuf)> {
+    let of_crate = |folder: PathBuf| {
+        let found = files(&folder);
+        let below = move |file: PathBuf| {
+            let below = file.strip_prefix(&folder).unwrap().to_owned();
+            (file, below)
+        };
+        found.into_iter().map(below)
+    };
+    roots().into_iter().flat_map(of_crate).collect()
+}
+
+/// The file or folder at a path below the folder of its crate.
+pub(crate) fn source(below: impl AsRef<Path>) -> PathBuf {
+    let [core, shell] = roots().map(|folder| folder.join(&below));
+    if core.exists() { core } else { shell }
 }
 
 /// The folder of the whole project.

@@ -42,6 +42,7 @@ fn words(line: &str) -> impl Iterator<Item = String> {
 
 /// The word as a module, or as a path of modules.
 fn name(word: &str) -> Option<String> {
+    let word = word.strip_prefix("crates/core/").unwrap_or(word);
     let word = word.strip_prefix("src/").unwrap_or(word);
     let word = word.strip_suffix('/').unwrap_or(word);
     let is_module = |part: &str| {
@@ -55,7 +56,7 @@ fn name(word: &str) -> Option<String> {
 
 #[test]
 fn names_stand_in_drawings_and_in_backticks() {
-    let page = "A `plan/packing/`, `src/ray` and `ray.io/x`, no word/other.\n\
+    let page = "A `plan/packing/`, `crates/core/src/ray` and `ray.io/x`, no word/other.\n\
                 ```mermaid\nflowchart\n  a[\"reconcile/effects: the<br/>\"] --> gcs\n```\n\
                 ```sh\nrun x/y\n```\n";
     let names = Names::of(page);

@@ -1,8 +1,8 @@
 //! What meets a call on its way, and a GCS that tells of a part only.
 
-use rayfit::reconcile::Effect;
-use rayfit::simulate::world::World;
-use rayfit::snapshot::gcs::ClusterResourceState;
+use rayfit_core::reconcile::Effect;
+use rayfit_core::simulate::world::World;
+use rayfit_core::snapshot::gcs::ClusterResourceState;
 use serde_json::{Value, json};
 
 use super::head::restart_gcs;

@@ -2,6 +2,12 @@
 
 use std::collections::VecDeque;
 
+use rayfit_core::policy::settings::RAYFIT_ACCOUNTS;
+use rayfit_core::reconcile::Effect;
+use rayfit_core::reconcile::effects::effect::{ClusterPatch, PodPatch};
+use rayfit_core::simulate::moment::Moment;
+use rayfit_core::simulate::world::World;
+
 use super::harm::HarmWatch;
 use super::inspect::{self, group_spec, newest_pod};
 use super::log::LogEntry;
@@ -9,11 +15,6 @@ use super::scene::{Scene, SceneGroup};
 use super::trouble::Troubles;
 use super::violation::WorldViolation;
 use crate::faults::replicas::controllers::Controllers;
-use rayfit::policy::settings::RAYFIT_ACCOUNTS;
-use rayfit::reconcile::Effect;
-use rayfit::reconcile::effects::effect::{ClusterPatch, PodPatch};
-use rayfit::simulate::moment::Moment;
-use rayfit::simulate::world::World;
 
 /// The most writes to the API server within a minute for each pod, and the least that may be: a pod may be
 /// resized up and down once in some seconds, by two writes, or by three where answers are missing.

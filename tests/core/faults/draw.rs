@@ -1,11 +1,12 @@
 //! Plans of faults by seed.
 
+use rayfit_core::plan::Strategy;
+use rayfit_core::simulate::trace::PlacementStrategy;
+
 use super::plan::{Cut, Fault, FaultKind, FaultPlan};
 use super::scene::{Scene, SceneGroup, SceneJob, SceneSettings};
 use super::standby::{SceneSchedule, SceneStandby};
 use crate::faults::trouble::{Answer, CallKind, LostWatches, ResizeRefusal};
-use rayfit::plan::Strategy;
-use rayfit::simulate::trace::PlacementStrategy;
 
 /// In how many seconds from the first job on jobs are submitted and faults begin.
 pub(super) const SPAN_S: f64 = 90.0;

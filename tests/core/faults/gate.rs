@@ -4,13 +4,13 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use rayfit::flow_control::Flow;
-use rayfit::flow_control::patience::PatienceUntil;
-use rayfit::flow_control::requests::{
+use rayfit_core::flow_control::Flow;
+use rayfit_core::flow_control::patience::PatienceUntil;
+use rayfit_core::flow_control::requests::{
     AT_ONCE, LONGEST_WAIT, NotAdmitted, RequestFlows, SendDecision, Ticket,
 };
-use rayfit::simulate::moment::Moment;
-use rayfit::simulate::world::queue::WorldEvent;
+use rayfit_core::simulate::moment::Moment;
+use rayfit_core::simulate::world::queue::WorldEvent;
 
 /// A request: the number of its cluster, and the event by which it arrives.
 pub(crate) type GateRequest = (usize, WorldEvent);

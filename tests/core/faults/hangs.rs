@@ -1,9 +1,10 @@
 //! Kubelets that come to no end with a pod: its deletion hangs, or one of its init containers, for good.
 
+use rayfit_core::simulate::world::objects::SimulatedPod;
+use rayfit_core::simulate::world::queue::WorldEvent;
+use rayfit_core::snapshot::pod_object::ContainerStatus;
+
 use super::trial::FaultTrial;
-use rayfit::simulate::world::objects::SimulatedPod;
-use rayfit::simulate::world::queue::WorldEvent;
-use rayfit::snapshot::pod_object::ContainerStatus;
 
 impl FaultTrial<'_> {
     /// Whether what is about to happen to a pod hangs from now on.

@@ -2,18 +2,18 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use rayfit_core::plan::{PlanSettings, RemovalCause};
+use rayfit_core::reconcile::Effect;
+use rayfit_core::reconcile::effects::effect::DrainKind;
+use rayfit_core::simulate::moment::Moment;
+use rayfit_core::simulate::world::World;
+use rayfit_core::simulate::world::objects::{DeletionCause, SimulatedPod};
 use serde_json::Value;
 
 use super::inspect::{self, jobs_on, newest_pod};
 use super::log::LogEntry;
 use super::scene::Scene;
 use super::violation::WorldViolation;
-use rayfit::plan::{PlanSettings, RemovalCause};
-use rayfit::reconcile::Effect;
-use rayfit::reconcile::effects::effect::DrainKind;
-use rayfit::simulate::moment::Moment;
-use rayfit::simulate::world::World;
-use rayfit::simulate::world::objects::{DeletionCause, SimulatedPod};
 
 /// For how many seconds after a lie of the GCS wrong effects may follow from it: the next look, and what takes
 /// its time until it is carried out.

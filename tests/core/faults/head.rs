@@ -1,13 +1,13 @@
 //! The loss of the head, and with it of Ray: until another one is there, and until drivers have submitted
 //! again what was lost. A GCS that starts anew, too.
 
-use rayfit::simulate::moment::Moment;
-use rayfit::simulate::ray::Ray;
-use rayfit::simulate::ray::jobs::JobState;
-use rayfit::simulate::ray::node::{RayNode, RayNodeStage};
-use rayfit::simulate::ray::resources::Bundle;
-use rayfit::simulate::world::World;
-use rayfit::simulate::world::queue::WorldEvent;
+use rayfit_core::simulate::moment::Moment;
+use rayfit_core::simulate::ray::Ray;
+use rayfit_core::simulate::ray::jobs::JobState;
+use rayfit_core::simulate::ray::node::{RayNode, RayNodeStage};
+use rayfit_core::simulate::ray::resources::Bundle;
+use rayfit_core::simulate::world::World;
+use rayfit_core::simulate::world::queue::WorldEvent;
 
 /// Seconds from when another head takes work until drivers have submitted again what was lost.
 const DRIVER_S: f64 = 5.0;
@@ -209,9 +209,10 @@ pub(super) fn restart_gcs(world: &mut World) {
 }
 
 mod tests {
+    use rayfit_core::simulate::trace::{Job, JobDemand, JobShape, Trace};
+    use rayfit_core::snapshot::NodeId;
+
     use super::*;
-    use rayfit::simulate::trace::{Job, JobDemand, JobShape, Trace};
-    use rayfit::snapshot::NodeId;
 
     const NOW: Moment = Moment::START;
 

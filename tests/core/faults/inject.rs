@@ -1,5 +1,9 @@
 //! What faults do to a world and to its scaler, when they begin and when they end.
 
+use rayfit_core::ray::ippr::ANNOTATION;
+use rayfit_core::simulate::moment::Moment;
+use rayfit_core::simulate::world::World;
+use rayfit_core::simulate::world::WorldView;
 use serde_json::{Value, json};
 
 use super::head::restart_gcs;
@@ -8,10 +12,6 @@ use super::losses::{self, edit};
 use super::plan::FaultKind;
 use super::trial::{Dying, FaultTrial, Step};
 use super::trouble::{BadAnswer, CallEvent};
-use rayfit::ray::ippr::ANNOTATION;
-use rayfit::simulate::moment::Moment;
-use rayfit::simulate::world::World;
-use rayfit::simulate::world::WorldView;
 
 impl FaultTrial<'_> {
     /// The process is killed, with what is under way.

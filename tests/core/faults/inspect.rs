@@ -1,10 +1,10 @@
 //! What checks see of a world, beyond what a scaler is shown.
 
-use rayfit::quantity::Quantity;
-use rayfit::simulate::world::World;
-use rayfit::simulate::world::objects::SimulatedPod;
-use rayfit::snapshot::gcs::MemoryInUse;
-use rayfit::snapshot::group_spec::GroupSpec;
+use rayfit_core::quantity::Quantity;
+use rayfit_core::simulate::world::World;
+use rayfit_core::simulate::world::objects::SimulatedPod;
+use rayfit_core::snapshot::gcs::MemoryInUse;
+use rayfit_core::snapshot::group_spec::GroupSpec;
 
 /// The seconds between two reports of the memory in use, rounded up.
 const REPORT_S: i64 = 6;
@@ -30,7 +30,9 @@ pub(super) fn has_memory_beside(world: &World, pod: &str, bytes: i64) -> bool {
 /// Whether the RayCluster lets pods grow.
 pub(super) fn is_growth_allowed(world: &World) -> bool {
     let annotations = &world.cluster.object()["metadata"]["annotations"];
-    annotations.get(rayfit::ray::ippr::ANNOTATION).is_some()
+    annotations
+        .get(rayfit_core::ray::ippr::ANNOTATION)
+        .is_some()
 }
 
 /// The bytes in use in a pod, as both of the last two reports said at least.

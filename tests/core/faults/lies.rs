@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use rayfit::snapshot::gcs::{
+use rayfit_core::snapshot::gcs::{
     ClusterResourceState, GangResourceRequest, NodeStatus, ResourceRequest, ResourceRequestByCount,
 };
 

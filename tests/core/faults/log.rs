@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use rayfit::reconcile::{Effect, Failure, Reply};
-use rayfit::simulate::world::objects::DeletionCause;
+use rayfit_core::reconcile::{Effect, Failure, Reply};
+use rayfit_core::simulate::world::objects::DeletionCause;
 
 /// Something that was done.
 #[derive(Debug, Clone, PartialEq)]

@@ -1,13 +1,13 @@
 //! Pods and nodes that are lost, and objects that people change.
 
-use rayfit::ray::resource::Amounts;
+use rayfit_core::ray::resource::Amounts;
+use rayfit_core::simulate::world::World;
+use rayfit_core::simulate::world::machines::Notice;
+use rayfit_core::simulate::world::objects::SimulatedPod;
+use rayfit_core::simulate::world::queue::WorldEvent;
 use serde_json::Value;
 
 use super::trouble::Troubles;
-use rayfit::simulate::world::World;
-use rayfit::simulate::world::machines::Notice;
-use rayfit::simulate::world::objects::SimulatedPod;
-use rayfit::simulate::world::queue::WorldEvent;
 
 /// People delete a worker pod; `pick` says which. Returns its name.
 pub(crate) fn remove_pod(world: &mut World, pick: usize) -> Option<String> {

@@ -1,15 +1,16 @@
 //! Several clusters that one process scales: each has its own jobs and faults, and their requests to the
 //! API server pass one gate. Each has a world of its own, or all of them share one.
 
+use rayfit_core::flow_control::requests::{AT_ONCE, UNDER_WAY_OF_ONE};
+use rayfit_core::simulate::moment::Moment;
+use rayfit_core::simulate::world::queue::WorldEvent;
+use rayfit_core::simulate::world::{Machines, World};
+
 use super::plan::{FaultKind, FaultPlan};
 use super::shared::SharedParts;
 use super::trial::{Failed, FaultTrial, Staging};
 use super::violation::WorldViolation;
 use crate::faults::gate::{Passed, SimulatedGate};
-use rayfit::flow_control::requests::{AT_ONCE, UNDER_WAY_OF_ONE};
-use rayfit::simulate::moment::Moment;
-use rayfit::simulate::world::queue::WorldEvent;
-use rayfit::simulate::world::{Machines, World};
 
 /// What the process may send to the API server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,19 +1,21 @@
 //! The cluster, the jobs and the world in which faults happen, as data: small ones, so that many can be
 //! tried, and a person can read them.
 
+use rayfit_core::plan;
+use rayfit_core::quantity::Quantity;
+use rayfit_core::ray::resource::Amounts;
+use rayfit_core::reconcile::RoundSettings;
+use rayfit_core::reconcile::settings::Pace;
+use rayfit_core::seconds::Retry;
+use rayfit_core::simulate::settings::{LIVENESS_S, NodePool, WorldSettings};
+use rayfit_core::simulate::trace::{Job, JobDemand, JobShape, MemoryUse, PlacementStrategy, Trace};
+use rayfit_core::snapshot::pod_object::{
+    OwnerReference, PodLabels, PodMetadata, PodObject, PodStatus,
+};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::standby::SceneStandby;
-use rayfit::plan;
-use rayfit::quantity::Quantity;
-use rayfit::ray::resource::Amounts;
-use rayfit::reconcile::RoundSettings;
-use rayfit::reconcile::settings::Pace;
-use rayfit::seconds::Retry;
-use rayfit::simulate::settings::{LIVENESS_S, NodePool, WorldSettings};
-use rayfit::simulate::trace::{Job, JobDemand, JobShape, MemoryUse, PlacementStrategy, Trace};
-use rayfit::snapshot::pod_object::{OwnerReference, PodLabels, PodMetadata, PodObject, PodStatus};
 
 /// For how many seconds small pods are kept at the most.
 pub(super) const KEEP_SMALL_S: f64 = 120.0;

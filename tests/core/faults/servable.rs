@@ -1,18 +1,19 @@
 //! What must be so after the last fault: jobs that could run are served, and then nothing is left to do.
 
+use rayfit_core::simulate::moment::Moment;
+use rayfit_core::simulate::ray::Ray;
+use rayfit_core::simulate::ray::jobs::{JobNeed, JobState, SimulatedJob};
+use rayfit_core::simulate::ray::resources::Bundle;
+use rayfit_core::simulate::settings::LIVENESS_S;
+use rayfit_core::simulate::trace::PlacementStrategy;
+use rayfit_core::simulate::world::group::SimulatedGroup;
+use rayfit_core::simulate::world::objects::SimulatedPod;
+
 use super::checker::max_replicas;
 use super::inspect;
 use super::plan::{Fault, FaultKind};
 use super::trial::FaultTrial;
 use super::violation::WorldViolation;
-use rayfit::simulate::moment::Moment;
-use rayfit::simulate::ray::Ray;
-use rayfit::simulate::ray::jobs::{JobNeed, JobState, SimulatedJob};
-use rayfit::simulate::ray::resources::Bundle;
-use rayfit::simulate::settings::LIVENESS_S;
-use rayfit::simulate::trace::PlacementStrategy;
-use rayfit::simulate::world::group::SimulatedGroup;
-use rayfit::simulate::world::objects::SimulatedPod;
 
 /// How long after the last fault and the last submission jobs may wait that could run, in seconds:
 /// the longest back-off and the longest node's start several times over, and the work itself. It is

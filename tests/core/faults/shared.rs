@@ -1,8 +1,9 @@
 //! What several clusters of one simulated world share: Kubernetes nodes with the pods on them.
 
+use rayfit_core::simulate::moment::Moment;
+use rayfit_core::simulate::world::Machines;
+
 use super::trial::FaultTrial;
-use rayfit::simulate::moment::Moment;
-use rayfit::simulate::world::Machines;
 
 /// What clusters share. Each of them has it only while something happens to it.
 #[derive(Debug)]

@@ -6,9 +6,9 @@ use k8s_openapi::jiff::SignedDuration;
 use k8s_openapi::jiff::tz::TimeZone;
 use serde::{Deserialize, Serialize};
 
-use rayfit::plan::{Headroom, PlanSettings, ScheduledStandby};
-use rayfit::schedule::{CronExpression, Hours, HoursEnd};
-use rayfit::simulate::moment::START_HOUR;
+use rayfit_core::plan::{Headroom, PlanSettings, ScheduledStandby};
+use rayfit_core::schedule::{CronExpression, Hours, HoursEnd};
+use rayfit_core::simulate::moment::START_HOUR;
 
 /// What a policy keeps ready.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]

@@ -2,6 +2,13 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
+use rayfit_core::reconcile::RoundSettings;
+use rayfit_core::simulate::moment::Moment;
+use rayfit_core::simulate::scaler::SparedSteps;
+use rayfit_core::simulate::settings::{LIVENESS_S, WorldSettings};
+use rayfit_core::simulate::trace::Trace;
+use rayfit_core::simulate::world::queue::WorldEvent;
+use rayfit_core::simulate::world::{Machines, World, WorldView};
 use serde_json::{Value, json};
 
 use super::checker::Checker;
@@ -11,13 +18,6 @@ use super::scene::{KEEP_SMALL_S, Scene, stranger};
 use super::trouble::{Troubles, WATCHED_LATE};
 use super::violation::WorldViolation;
 use crate::faults::replicas::controllers::Controllers;
-use rayfit::reconcile::RoundSettings;
-use rayfit::simulate::moment::Moment;
-use rayfit::simulate::scaler::SparedSteps;
-use rayfit::simulate::settings::{LIVENESS_S, WorldSettings};
-use rayfit::simulate::trace::Trace;
-use rayfit::simulate::world::queue::WorldEvent;
-use rayfit::simulate::world::{Machines, World, WorldView};
 
 /// How long the cluster may take to come up, in seconds.
 const START_S: f64 = 600.0;

@@ -6,24 +6,27 @@ use std::collections::VecDeque;
 use std::ops::Deref;
 use std::rc::Rc;
 
-use rayfit::facts::Facts;
-use rayfit::judge::judge;
-use rayfit::plan::check::{self, Violation};
-use rayfit::policy::Settings;
-use rayfit::quantity::Quantity;
-use rayfit::ray::resource::Amounts;
-use rayfit::ray::{Kind, RayObject};
-use rayfit::reconcile::{Reply, Round};
-use rayfit::simulate::moment::Moment;
-use rayfit::simulate::world::objects::{DeletionCause, SimulatedPod};
-use rayfit::simulate::world::queue::WorldEvent;
-use rayfit::simulate::world::{Disturbance, World, WorldView, WrongAnswer};
-use rayfit::snapshot::gcs::{
+use rayfit_core::facts::Facts;
+use rayfit_core::judge::judge;
+use rayfit_core::plan::check::{self, Violation};
+use rayfit_core::policy::Settings;
+use rayfit_core::quantity::Quantity;
+use rayfit_core::ray::resource::Amounts;
+use rayfit_core::ray::{Kind, RayObject};
+use rayfit_core::reconcile::Effect;
+use rayfit_core::reconcile::effects::failure::{ApiStatus, Failure, GcsKind};
+use rayfit_core::reconcile::{Reply, Round};
+use rayfit_core::simulate::moment::Moment;
+use rayfit_core::simulate::world::objects::{DeletionCause, SimulatedPod};
+use rayfit_core::simulate::world::queue::WorldEvent;
+use rayfit_core::simulate::world::{Disturbance, World, WorldView, WrongAnswer};
+use rayfit_core::snapshot::cluster_object::ClusterObject;
+use rayfit_core::snapshot::gcs::{
     ClusterResourceConstraint, ClusterResourceState, LabelSelector, NodeState, NodeStatus,
     ResourceRequest, ResourceRequestByCount,
 };
-use rayfit::snapshot::pod_object::PodObject;
-use rayfit::snapshot::{NodeId, Snapshot};
+use rayfit_core::snapshot::pod_object::PodObject;
+use rayfit_core::snapshot::{NodeId, Snapshot};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -33,9 +36,6 @@ use super::log::LogEntry;
 use super::plan::Cut;
 use super::replicas::trust::ProcessState;
 use crate::faults::lies::GcsLie;
-use rayfit::reconcile::Effect;
-use rayfit::reconcile::effects::failure::{ApiStatus, Failure, GcsKind};
-use rayfit::snapshot::cluster_object::ClusterObject;
 
 /// The number of the event by which watchers get the changes of objects of which they hear later than of
 /// others.

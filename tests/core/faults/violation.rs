@@ -1,6 +1,6 @@
 //! What must never happen, whatever goes wrong.
 
-use rayfit::plan::check;
+use rayfit_core::plan::check;
 
 /// A rule that was broken.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]

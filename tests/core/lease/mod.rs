@@ -8,8 +8,8 @@ use std::collections::HashSet;
 use std::time::Duration;
 
 use played::PlayedLease;
-use rayfit::reconcile::ownership::lease::leader::{Leadership, LeaseRequest};
-use rayfit::reconcile::ownership::lease::record::{LeaseRecord, Terms};
+use rayfit_core::reconcile::ownership::lease::leader::{Leadership, LeaseRequest};
+use rayfit_core::reconcile::ownership::lease::record::{LeaseRecord, Terms};
 
 const SECOND: Duration = Duration::from_secs(1);
 const TERMS: Terms = Terms {

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use rayfit::reconcile::ownership::lease::leader::LeaseRequest;
-use rayfit::reconcile::ownership::lease::record::LeaseRecord;
+use rayfit_core::reconcile::ownership::lease::leader::LeaseRequest;
+use rayfit_core::reconcile::ownership::lease::record::LeaseRecord;
 
 /// The Lease, if it was created, and what is needed to number its versions.
 #[derive(Debug, Clone, Default)]

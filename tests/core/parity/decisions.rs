@@ -8,8 +8,8 @@ use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
 use flate2::read::GzDecoder;
-use rayfit::plan::{DemandKind, Plan, PlanSettings, RemovalCause, Strategy, decide};
-use rayfit::snapshot::Snapshot;
+use rayfit_core::plan::{DemandKind, Plan, PlanSettings, RemovalCause, Strategy, decide};
+use rayfit_core::snapshot::Snapshot;
 use serde_json::{Map, Value, json};
 
 use crate::settings::setting;
@@ -91,7 +91,7 @@ fn answer(snapshot: &Snapshot, plan: &Plan) -> Map<String, Value> {
         "syncs": sorted(plan.raylet_syncs.iter().map(|s| json!([s.pod, s.cpu_milli, s.memory_bytes])).collect()),
     });
     if plan.waiting.is_none() {
-        let per_group = |of: fn(&rayfit::plan::GroupPlan) -> u64| -> Value {
+        let per_group = |of: fn(&rayfit_core::plan::GroupPlan) -> u64| -> Value {
             plan.groups
                 .iter()
                 .filter(|g| of(g) > 0)

@@ -3,9 +3,9 @@
 
 use std::path::Path;
 
-use rayfit::plan::{PlanSettings, Strategy, decide};
-use rayfit::snapshot::gcs::RayUsers;
-use rayfit::snapshot::{History, Snapshot};
+use rayfit_core::plan::{PlanSettings, Strategy, decide};
+use rayfit_core::snapshot::gcs::RayUsers;
+use rayfit_core::snapshot::{History, Snapshot};
 use serde_json::{Value, json};
 
 /// A cluster whose head runs.
@@ -14,7 +14,7 @@ fn snapshot(timeout: &Value, now: f64, users: Option<RayUsers>, history: &Histor
     let template = json!({"spec": {"containers": [container]}});
     let mut snapshot: Snapshot = serde_json::from_value(json!({
         "apiVersion": "rayfit.dev/v1alpha1", "kind": "Snapshot",
-        "time": rayfit::snapshot::moment(now),
+        "time": rayfit_core::snapshot::moment(now),
         "rayCluster": {"metadata": {"name": "demo", "namespace": "ray"}, "spec": {
             "idleTerminationOptions": {"timeoutSeconds": timeout},
             "headGroupSpec": {"rayStartParams": {}, "template": template}, "workerGroupSpecs": [],

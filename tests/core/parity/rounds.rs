@@ -6,8 +6,8 @@ use std::io::{BufRead as _, BufReader};
 use std::path::Path;
 
 use flate2::read::GzDecoder;
-use rayfit::plan::{Plan, PlanSettings, RemovalCause, Strategy, decide};
-use rayfit::snapshot::{History, Snapshot};
+use rayfit_core::plan::{Plan, PlanSettings, RemovalCause, Strategy, decide};
+use rayfit_core::snapshot::{History, Snapshot};
 use serde_json::{Value, json};
 
 /// The rounds of each sequence.

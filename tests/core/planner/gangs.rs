@@ -1,8 +1,8 @@
 //! Placement groups that cannot all get their pods are tried in turn, so that none holds another for ever.
 #![allow(clippy::unwrap_used)]
 
-use rayfit::plan::{NextTry, PlanSettings, RemovalCause, UnmetReason, decide};
-use rayfit::snapshot::Snapshot;
+use rayfit_core::plan::{NextTry, PlanSettings, RemovalCause, UnmetReason, decide};
+use rayfit_core::snapshot::Snapshot;
 use serde_json::{Value, json};
 
 use super::played::{PlayedCluster, PlayedGroup, PlayedPod, START};

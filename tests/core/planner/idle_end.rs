@@ -1,11 +1,11 @@
 //! What becomes of a cluster that is to end, because nobody uses it, and may not be ended.
 
-use rayfit::plan::{PlanSettings, Strategy, decide};
-use rayfit::reconcile::effects::effect::EffectClass;
-use rayfit::reconcile::effects::failure::ApiStatus;
-use rayfit::reconcile::{Done, Effect, Failure, Reply, RoundMemory, RoundSettings, round};
-use rayfit::snapshot::gcs::RayUsers;
-use rayfit::snapshot::{History, Snapshot};
+use rayfit_core::plan::{PlanSettings, Strategy, decide};
+use rayfit_core::reconcile::effects::effect::EffectClass;
+use rayfit_core::reconcile::effects::failure::ApiStatus;
+use rayfit_core::reconcile::{Done, Effect, Failure, Reply, RoundMemory, RoundSettings, round};
+use rayfit_core::snapshot::gcs::RayUsers;
+use rayfit_core::snapshot::{History, Snapshot};
 use serde_json::{Value, json};
 
 /// Seconds since 1970 of the first moment.
@@ -17,7 +17,7 @@ fn unused(policy: &str, later: f64, history: &History) -> Snapshot {
     let template = json!({"spec": {"containers": [container]}});
     let pod = |name: &str, kind: &str, group: &str| {
         json!({"metadata": {"name": name, "namespace": "ray", "uid": name,
-            "creationTimestamp": rayfit::snapshot::moment(START - 3600.0), "labels": {
+            "creationTimestamp": rayfit_core::snapshot::moment(START - 3600.0), "labels": {
             "ray.io/cluster": "demo", "ray.io/node-type": kind, "ray.io/group": group},
             "ownerReferences": [{"apiVersion": "ray.io/v1", "kind": "RayCluster", "name": "demo",
                 "uid": "u", "controller": true}]},
@@ -30,7 +30,7 @@ fn unused(policy: &str, later: f64, history: &History) -> Snapshot {
     };
     let mut snapshot: Snapshot = serde_json::from_value(json!({
         "apiVersion": "rayfit.dev/v1alpha1", "kind": "Snapshot",
-        "time": rayfit::snapshot::moment(START + later),
+        "time": rayfit_core::snapshot::moment(START + later),
         "rayCluster": {"metadata": {"name": "demo", "namespace": "ray", "uid": "u", "resourceVersion": "7"},
             "spec": {
             "idleTerminationOptions": {"timeoutSeconds": 30, "policy": policy},

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use rayfit::plan::{PlanSettings, Problem, ProblemReason, RemovalCause, ScaleUp, Strategy, decide};
+use rayfit_core::plan::{
+    PlanSettings, Problem, ProblemReason, RemovalCause, ScaleUp, Strategy, decide,
+};
 
 use super::played::{PlayedCluster, PlayedGroup};
 

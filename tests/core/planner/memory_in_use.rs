@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
 use proptest::prelude::*;
-use rayfit::plan::check::check;
-use rayfit::plan::{PlanSettings, decide};
-use rayfit::snapshot::{History, Snapshot};
+use rayfit_core::plan::check::check;
+use rayfit_core::plan::{PlanSettings, decide};
+use rayfit_core::snapshot::{History, Snapshot};
 use serde_json::{Value, json};
 
 const NOW: &str = "2026-01-14T12:00:00Z";

@@ -2,9 +2,9 @@
 //! the Kubernetes nodes. What waiting pods mean to the planner takes many rounds to show, and no Ray.
 #![allow(clippy::unwrap_used)]
 
-use rayfit::plan::{GroupPlan, Plan, PlanSettings, check, decide};
-use rayfit::snapshot::history::InstanceStatus;
-use rayfit::snapshot::{History, Snapshot, moment};
+use rayfit_core::plan::{GroupPlan, Plan, PlanSettings, check, decide};
+use rayfit_core::snapshot::history::InstanceStatus;
+use rayfit_core::snapshot::{History, Snapshot, moment};
 use serde_json::{Value, json};
 
 use super::sent::sent;

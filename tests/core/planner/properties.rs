@@ -13,16 +13,16 @@ use std::path::Path;
 use std::sync::{Arc, LazyLock};
 
 use flate2::read::GzDecoder;
-use jiff::SignedDuration;
-use rayfit::plan::check::{Violation, check};
-use rayfit::plan::{
+use k8s_openapi::jiff::SignedDuration;
+use rayfit_core::plan::check::{Violation, check};
+use rayfit_core::plan::{
     DemandKind, GroupPlan, GroupReport, Headroom, HeadroomRequest, Plan, PlanSettings,
     RemovalCause, ScheduledStandby, SizedFor, Strategy, decide,
 };
-use rayfit::quantity::Quantity;
-use rayfit::schedule::{self, CronExpression, Hours, HoursEnd};
-use rayfit::snapshot::Snapshot;
-use rayfit::snapshot::gcs::{
+use rayfit_core::quantity::Quantity;
+use rayfit_core::schedule::{self, CronExpression, Hours, HoursEnd};
+use rayfit_core::snapshot::Snapshot;
+use rayfit_core::snapshot::gcs::{
     ClusterResourceConstraint, GangResourceRequest, LabelSelector, ResourceRequest,
 };
 use serde_json::{Value, json};
@@ -446,7 +446,7 @@ fn launches_that_are_counted_are_decided_as_single_ones() {
         let mut counted = single.clone();
         let instances = &mut counted.history.instances;
         for instance in std::mem::take(instances) {
-            let alike = |last: &&mut rayfit::snapshot::history::Instance| {
+            let alike = |last: &&mut rayfit_core::snapshot::history::Instance| {
                 let is_launch = last.pod.is_none() && instance.pod.is_none();
                 is_launch
                     && last.group == instance.group

@@ -3,10 +3,10 @@
 
 use std::collections::BTreeSet;
 
-use rayfit::plan::{GroupPlan, Plan, PodResize, STATUS_ANNOTATION};
-use rayfit::quantity::Quantity;
-use rayfit::ray::initial_sizes::ANNOTATION;
-use rayfit::snapshot::Snapshot;
+use rayfit_core::plan::{GroupPlan, Plan, PodResize, STATUS_ANNOTATION};
+use rayfit_core::quantity::Quantity;
+use rayfit_core::ray::initial_sizes::ANNOTATION;
+use rayfit_core::snapshot::Snapshot;
 use serde_json::{Value, json};
 
 /// Returns `snapshot` after everything in `plan` was asked for: KubeRay, Kubernetes and Ray have

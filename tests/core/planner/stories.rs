@@ -13,16 +13,16 @@
 use std::path::Path;
 
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
-use rayfit::facts::Facts;
-use rayfit::plan::check::check;
-use rayfit::plan::{Plan, PlanSettings, Slice, Strategy, decide};
-use rayfit::policy::Policies;
-use rayfit::policy::settings::ReconcileSettings;
-use rayfit::quantity::Quantity;
-use rayfit::ray::RayObject;
-use rayfit::raypolicy::compile;
-use rayfit::reconcile::RoundSettings;
-use rayfit::snapshot::Snapshot;
+use rayfit_core::facts::Facts;
+use rayfit_core::plan::check::check;
+use rayfit_core::plan::{Plan, PlanSettings, Slice, Strategy, decide};
+use rayfit_core::policy::Policies;
+use rayfit_core::policy::settings::ReconcileSettings;
+use rayfit_core::quantity::Quantity;
+use rayfit_core::ray::RayObject;
+use rayfit_core::raypolicy::compile;
+use rayfit_core::reconcile::RoundSettings;
+use rayfit_core::snapshot::Snapshot;
 use serde_json::{Map, Value, json};
 
 const NOW: &str = "2026-01-14T12:00:00Z";
@@ -383,7 +383,7 @@ fn every_story_leads_to_the_recorded_plans() {
         let snapshot: Snapshot = serde_json::from_value(snapshot(&story))
             .unwrap_or_else(|e| panic!("{}: {e}", path.display()));
         let mut kept = snapshot.clone();
-        kept.ray_cluster = rayfit::snapshot::allowed::RAY_CLUSTER
+        kept.ray_cluster = rayfit_core::snapshot::allowed::RAY_CLUSTER
             .keep(snapshot.ray_cluster.object())
             .into();
         for strategy in [Strategy::Rayfit, Strategy::Ray] {

@@ -2,20 +2,21 @@
 
 use std::collections::BTreeSet;
 
+use rayfit_core::quantity::Quantity;
+use rayfit_core::ray::resource::Amounts;
+use rayfit_core::reconcile::{Effect, Round, RoundMemory, RoundSettings, round};
+use rayfit_core::simulate::moment::Moment;
+use rayfit_core::simulate::observed;
+use rayfit_core::simulate::ray::jobs::JobState;
+use rayfit_core::simulate::settings::{LIVENESS_S, NodePool, WorldSettings};
+use rayfit_core::simulate::world::World;
+use rayfit_core::simulate::world::queue::WorldEvent;
+use rayfit_core::snapshot::{History, Snapshot};
+
 use crate::faults::checker::Checker;
 use crate::faults::replicas::controllers::Controllers;
 use crate::faults::scene::{Scene, SceneGroup, SceneJob, SceneSettings};
 use crate::faults::trouble::{Answer, BadAnswer, Troubles};
-use rayfit::quantity::Quantity;
-use rayfit::ray::resource::Amounts;
-use rayfit::reconcile::{Effect, Round, RoundMemory, RoundSettings, round};
-use rayfit::simulate::moment::Moment;
-use rayfit::simulate::observed;
-use rayfit::simulate::ray::jobs::JobState;
-use rayfit::simulate::settings::{LIVENESS_S, NodePool, WorldSettings};
-use rayfit::simulate::world::World;
-use rayfit::simulate::world::queue::WorldEvent;
-use rayfit::snapshot::{History, Snapshot};
 use serde_json::{Map, Value, json};
 
 /// How long a job runs that does not end while anybody looks, in seconds.

@@ -5,12 +5,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use rayfit::dns_name::Key;
-use rayfit::object_audit::AuditTally;
-use rayfit::policy::resource::RuleCount;
-use rayfit::rule_id::RuleId;
 use rayfit::telemetry::Metrics;
 use rayfit::telemetry::clusters::ClusterFigures;
+use rayfit_core::dns_name::Key;
+use rayfit_core::object_audit::AuditTally;
+use rayfit_core::policy::resource::RuleCount;
+use rayfit_core::rule_id::RuleId;
 use serde_json::Value;
 
 /// Labels by metric.

@@ -1,7 +1,7 @@
 //! The clock of a process, which may be wrong, and what the process has heard of the API server's.
 
-use rayfit::reconcile::observed::clock_skew::ClockSkew;
-use rayfit::simulate::moment::Moment;
+use rayfit_core::reconcile::observed::clock_skew::ClockSkew;
+use rayfit_core::simulate::moment::Moment;
 
 /// The seconds between two renewals of Leases, whatever else a process does.
 const RENEWED_S: f64 = 5.0;

@@ -1,16 +1,17 @@
 //! The controller of a world: one process that is always there, or several of which one leads.
 
+use rayfit_core::flow_control::requests::NotAdmitted;
+use rayfit_core::reconcile::{Effect, RoundSettings};
+use rayfit_core::simulate::moment::Moment;
+use rayfit_core::simulate::scaler::Scaler;
+use rayfit_core::simulate::world::World;
+use rayfit_core::simulate::world::queue::WorldEvent;
+
 use super::replica::Replica;
 use super::trust::ProcessState;
 use crate::faults::plan::Cut;
 use crate::faults::trouble::Troubles;
 use crate::lease::played::PlayedLease;
-use rayfit::flow_control::requests::NotAdmitted;
-use rayfit::reconcile::{Effect, RoundSettings};
-use rayfit::simulate::moment::Moment;
-use rayfit::simulate::scaler::Scaler;
-use rayfit::simulate::world::World;
-use rayfit::simulate::world::queue::WorldEvent;
 
 /// The processes that may scale the cluster of a world.
 #[derive(Debug, Clone)]

@@ -2,17 +2,18 @@
 
 use std::time::Duration;
 
+use rayfit_core::flow_control::requests::NotAdmitted;
+use rayfit_core::reconcile::ownership::lease::leader::{Leadership, LeaseRequest};
+use rayfit_core::reconcile::ownership::lease::record::{LeaseRecord, Terms};
+use rayfit_core::reconcile::ownership::lease::trust::LONGEST_WRITE;
+use rayfit_core::reconcile::{Chain, Effect, Failure};
+use rayfit_core::simulate::moment::Moment;
+use rayfit_core::simulate::scaler::Scaler;
+use rayfit_core::simulate::sending::ChainCall;
+use rayfit_core::simulate::world::World;
+use rayfit_core::simulate::world::queue::WorldEvent;
+
 use crate::lease::played::PlayedLease;
-use rayfit::flow_control::requests::NotAdmitted;
-use rayfit::reconcile::ownership::lease::leader::{Leadership, LeaseRequest};
-use rayfit::reconcile::ownership::lease::record::{LeaseRecord, Terms};
-use rayfit::reconcile::ownership::lease::trust::LONGEST_WRITE;
-use rayfit::reconcile::{Chain, Effect, Failure};
-use rayfit::simulate::moment::Moment;
-use rayfit::simulate::scaler::Scaler;
-use rayfit::simulate::sending::ChainCall;
-use rayfit::simulate::world::World;
-use rayfit::simulate::world::queue::WorldEvent;
 
 use super::clock::ProcessClock;
 use super::trust::{ProcessState, Trust};
@@ -94,10 +95,9 @@ impl Replica {
         (next.number, next.token) = (self.scaler.number, self.scaler.token);
         (next.spared, next.rounds) = (self.scaler.spared, self.scaler.rounds);
         // The machine's clock stays wrong, and what the process had heard of the API server's is lost.
-        self.clock = ProcessClock {
-            ahead_s: self.clock.ahead_s,
-            ..ProcessClock::default()
-        };
+        let ahead_s = self.clock.ahead_s;
+        self.clock = ProcessClock::default();
+        self.clock.ahead_s = ahead_s;
         next.ahead_s = self.clock.beyond_s();
         next
     }

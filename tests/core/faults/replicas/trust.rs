@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use rayfit::reconcile::Failure;
-use rayfit::reconcile::ownership::lease::trust::{LONGEST_WRITE, may_begin};
-use rayfit::simulate::moment::Moment;
+use rayfit_core::reconcile::Failure;
+use rayfit_core::reconcile::ownership::lease::trust::{LONGEST_WRITE, may_begin};
+use rayfit_core::simulate::moment::Moment;
 
 use crate::faults::plan::Cut;
 

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 pub type Fields = Map<String, Value>;
 
 /// The value at `key`, if it is an object.
-pub(crate) fn object_at<'a>(fields: &'a Fields, key: &str) -> Option<&'a Fields> {
+pub fn object_at<'a>(fields: &'a Fields, key: &str) -> Option<&'a Fields> {
     fields.get(key)?.as_object()
 }
 

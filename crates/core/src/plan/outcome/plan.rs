@@ -266,7 +266,7 @@ pub enum CountedUsers {
 impl CountedUsers {
     /// The users that count for a strategy: Ray counts drivers only, so that a cluster that serves
     /// from detached actors ends under its users.
-    pub(crate) fn of(strategy: Strategy) -> Self {
+    pub fn of(strategy: Strategy) -> Self {
         if strategy.is_rayfit() {
             Self::DriversAndDetachedActors
         } else {
@@ -275,7 +275,7 @@ impl CountedUsers {
     }
 
     /// The absence of such users, in words for people.
-    pub(crate) fn none(self) -> &'static str {
+    pub fn none(self) -> &'static str {
         match self {
             Self::Drivers => "no driver",
             Self::DriversAndDetachedActors => "neither a driver nor a detached actor",

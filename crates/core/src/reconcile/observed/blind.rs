@@ -69,7 +69,7 @@ pub struct HeadPod {
 
 impl Blind {
     /// The reason why an answer cannot be used although it is one: it is not from the GCS in this head.
-    pub(crate) fn to_another(head: &HeadPod, state: &ClusterResourceState) -> Option<Self> {
+    pub fn to_another(head: &HeadPod, state: &ClusterResourceState) -> Option<Self> {
         let nodes = state.node_states.iter();
         let heads = nodes.filter(|node| node.is_alive() && node.is_head());
         let mut pods = heads.map(|node| node.instance_id.as_str());
@@ -128,7 +128,7 @@ impl Blind {
     }
 
     /// Advice to users once it has lasted.
-    pub(crate) fn advice(&self) -> &'static str {
+    pub fn advice(&self) -> &'static str {
         match self {
             Self::NoHead => {
                 "KubeRay makes the head pod: look at the Events of the RayCluster and at KubeRay's \

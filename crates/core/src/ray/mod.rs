@@ -28,8 +28,8 @@ pub mod version;
 
 pub use cluster::{AutoscalerVersion, Cluster};
 pub use container::Container;
-pub use fields::Fields;
-pub(crate) use fields::{is_true, list_at, object_at, object_in, text_at};
+pub use fields::{Fields, object_at};
+pub(crate) use fields::{is_true, list_at, object_in, text_at};
 pub use group::{Group, Role};
 pub use ippr::Ippr;
 pub use kind::Kind;

@@ -4,7 +4,8 @@ use crate::ray::label::is_dns_label;
 use crate::ray::reconcile::RECORD;
 use crate::ray::{RayObject, ReconcileMode};
 
-pub(crate) const NOBODY: &str = "nobody";
+/// The word in the record for a cluster that nobody scales.
+pub const NOBODY: &str = "nobody";
 pub(super) const TAKING: &str = "taking/";
 const CENTRAL: &str = "central/";
 const SIDECAR: &str = "sidecar/";
@@ -91,7 +92,7 @@ impl ScalerRole {
     }
 
     /// The role as the record has it.
-    pub(crate) fn recorded(&self) -> String {
+    pub fn recorded(&self) -> String {
         match self {
             Self::Central { installation } => format!("{CENTRAL}{installation}"),
             Self::Sidecar { head_uid } => format!("{SIDECAR}{head_uid}"),

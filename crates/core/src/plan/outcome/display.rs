@@ -200,7 +200,7 @@ impl fmt::Display for MemoryReason {
 }
 
 /// Bytes in whole mebibytes, because what is in use is never round.
-pub(crate) fn mebibytes(bytes: i64) -> String {
+pub fn mebibytes(bytes: i64) -> String {
     const MEBIBYTE: i64 = 1 << 20;
     let up = bytes.max(0).saturating_add(MEBIBYTE - 1);
     memory(up - up % MEBIBYTE)

@@ -165,7 +165,9 @@ fn life(row: &NodeRow<'_>) -> NodeLife {
             let total = |name| ray.total_resources.get(name).copied().unwrap_or(0.0);
             RayInPod::Running {
                 // The GCS cannot be asked about a Ray node without an id.
-                id: Some(&*ray.node_id).filter(|id| !id.is_empty()).map(Rc::from),
+                id: Some(&*ray.node_id)
+                    .filter(|id| !id.is_empty())
+                    .map(Rc::from),
                 cpu: total("CPU"),
                 memory: total("memory"),
             }

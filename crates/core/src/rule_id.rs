@@ -16,7 +16,7 @@ impl fmt::Display for RuleId {
 
 impl RuleId {
     /// The error of a text that is not the number of a rule.
-    pub(crate) fn unknown(text: &str) -> Misread {
+    pub fn unknown(text: &str) -> Misread {
         Misread(format!(
             "\"{text}\" is not a rule: rules are written like RF105 (`rayfit rules` lists them)"
         ))

@@ -6,7 +6,8 @@ use crate::ray::{Fields, list_at, object_at};
 use crate::rules::prelude::*;
 use crate::text::shown_text;
 
-pub(crate) static RULE: Rule = Rule {
+/// The rule.
+pub static RULE: Rule = Rule {
     id: RuleId(401),
     name: "resize-by-others",
     mode: OwnMode::Always(Mode::Warn),

@@ -90,7 +90,8 @@ impl ClusterEvent {
         }
     }
 
-    pub(crate) fn warning(reason: &'static str, action: &'static str, message: String) -> Self {
+    /// An Event of type `Warning`.
+    pub fn warning(reason: &'static str, action: &'static str, message: String) -> Self {
         Self {
             kind: EventType::Warning,
             ..Self::normal(reason, action, message)

@@ -57,7 +57,7 @@ pub struct LookState {
     /// Ownership of the cluster by this process, by the objects that were seen last.
     is_owned: bool,
     /// The last look found nothing to do, and no object has changed since.
-    pub(crate) is_idle: bool,
+    pub is_idle: bool,
 }
 
 impl LookState {
@@ -73,7 +73,7 @@ impl LookState {
 
 /// Freshness of the watched objects of a cluster.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Freshness {
+pub enum Freshness {
     /// Not all of them are known, or the policies are not.
     NotListed,
     /// There is no RayCluster.
@@ -86,7 +86,7 @@ pub(crate) enum Freshness {
 
 /// The time of the next look.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) enum LookEnd {
+pub enum LookEnd {
     /// At once, because the hand-over record was written: the next look reads what it says now.
     AtOnce,
     /// After so many seconds, or when something changes.
@@ -103,7 +103,7 @@ pub(crate) enum LookEnd {
 /// The result of [`look`].
 #[must_use]
 #[derive(Debug)]
-pub(crate) enum Looked {
+pub enum Looked {
     /// The look is over.
     Rest(LookEnd),
     /// The effects of this round are to be performed, and their results [remembered](remember). The pods are those
@@ -114,7 +114,11 @@ pub(crate) enum Looked {
 }
 
 /// The process in which a look is made: it reads, asks and writes.
-pub(crate) trait LookHost {
+#[expect(
+    async_fn_in_trait,
+    reason = "whoever awaits a look knows its host, and so whether its futures are sent between threads"
+)]
+pub trait LookHost {
     /// An answer of the GCS.
     type Answer;
 
@@ -162,7 +166,7 @@ pub(crate) trait LookHost {
 }
 
 /// Looks at a cluster up to the effects that are to be performed, if there are any.
-pub(crate) async fn look<H: LookHost>(state: &mut LookState, host: &mut H) -> Looked {
+pub async fn look<H: LookHost>(state: &mut LookState, host: &mut H) -> Looked {
     // Judge. As long as nothing has changed, the owner need not read its objects again.
     match host.freshness() {
         Freshness::NotListed => return Looked::Rest(LookEnd::After(LISTING_S)),
@@ -246,7 +250,7 @@ async fn own<H: LookHost>(state: &mut LookState, host: &mut H) -> Option<LookEnd
 
 /// Remembers a round with the results of its effects, whether all of them were tried or not. `idle` is its
 /// snapshot if it found nothing to do.
-pub(crate) async fn remember<H: LookHost>(
+pub async fn remember<H: LookHost>(
     state: &mut LookState,
     host: &mut H,
     round: Round,

@@ -13,7 +13,7 @@ use crate::simulate::world::ledger::curves::Point;
 
 const HOUR_S: f64 = 3600.0;
 /// The bytes of a gibibyte.
-pub(crate) const GIB: f64 = 1_073_741_824.0;
+pub const GIB: f64 = 1_073_741_824.0;
 
 /// The result of a simulation.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]

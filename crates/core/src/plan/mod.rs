@@ -55,7 +55,7 @@ pub(crate) mod strategy;
 pub use crate::plan::conclude::launch::RAY_CONCURRENT_LAUNCHES;
 pub(crate) use crate::plan::growth::pod_size::gap;
 pub use crate::plan::outcome::cause::RemovalCause;
-pub(crate) use crate::plan::outcome::display::mebibytes;
+pub use crate::plan::outcome::display::mebibytes;
 pub use crate::plan::outcome::plan::{
     ClusterEnd, ClusterEndPolicy, CountedUsers, Deletion, ExcessNode, GroupPlan, GrowthDemand,
     MemoryReason, NodeDrain, NodeHold, Plan, PlanWait, PodResize, RayletSync,

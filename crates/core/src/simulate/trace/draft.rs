@@ -9,7 +9,7 @@ use crate::text::{is_obeyed, shown_text};
 pub(super) const NAME_BYTES: usize = 256;
 
 /// The unit of Ray's amounts: it keeps four decimals. `FixedPoint` in
-/// `crates/core/src/ray/common/scheduling/fixed_point.h`.
+/// `src/ray/common/scheduling/fixed_point.h`.
 pub(super) const RESOLUTION: f64 = 1e-4;
 
 /// The most of a resource that Ray can hold: it counts four decimals in 64 bits.

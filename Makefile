@@ -37,7 +37,7 @@ test-all: test test-rest test-image ## Everything that must pass: `make test`, w
 
 .PHONY: test-rest
 test-rest: tools ## What `make test` leaves out: all other tests in the lab, licences, and a short run of every target (an hour)
-	scripts/test.sh 'make test-rest' build lab_all thorough rest licences targets
+	scripts/test.sh 'make test-rest' build+lab_all rest licences targets
 
 .PHONY: test-rust
 test-rust: tools ## Unit, property, fixture, server and command-line tests, and the GCS client with real Ray (SEED=1)

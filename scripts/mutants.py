@@ -5,7 +5,7 @@
 
 The faults are those of tests/fixtures/simulate/mutants.txt, or those whose titles contain one of the
 arguments. All of them are built into one program, in which a variable of the environment turns one
-on. Each is tried with the scripts of tests/fixtures/simulate/faults, the seeds of `make test-rest`, the
+on. Each is tried with the scripts of tests/fixtures/simulate/faults, so many seeds, the
 worlds of several tenants, and the scripts of tests/fixtures/simulate/agrees, whose events are known.
 Ends with 1 if one is not found, or if a line that is to be changed is not in its file exactly once.
 
@@ -78,8 +78,9 @@ def put_in(listed):
 def program(profile):
     """Builds the tests, and returns the path of their program."""
     command = ["cargo", "test", "--locked", "--profile", profile, "--test", "core", "--no-run"]
-    # In a folder of its own: cargo would take the copy's results for those of the code itself.
-    env = {**os.environ, "CARGO_TARGET_DIR": str(COPY / "target")}
+    # In a folder of its own: cargo would take the copy's results for those of the code itself. And by rustc, not by
+    # a linter: a fault may be what that warns of.
+    env = {**os.environ, "CARGO_TARGET_DIR": str(COPY / "target"), "RUSTC_WORKSPACE_WRAPPER": ""}
     done = subprocess.run(command, cwd=COPY, env=env, stderr=subprocess.PIPE, text=True)
     found = re.search(r"Executable.*\((.*)\)", done.stderr)
     if done.returncode != 0 or not found:

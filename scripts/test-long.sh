@@ -7,21 +7,32 @@
 # SEED    of the random cases, and the first of the fresh planner cases (default: the time), printed
 #         for doing it again
 # COUNT   how many of them (default 20000)
+# PROFILE  of cargo, for builds (default soak: optimised a little, with every check that a debug build has)
 # ROUNDS  how often the parts lab and scaling are run in one cluster each (default 1)
 set -euo pipefail
 cd "$(dirname "$0")/.."
 # shellcheck source=scripts/parts.sh
 . scripts/parts.sh
-all=(build random faults parity refusals image lab older scaling scale ray kuberay)
-cargo=${CARGO:-cargo} go=${GO:-go}
+# shellcheck source=scripts/rust-tests.sh
+. scripts/rust-tests.sh
+all=(build thorough random faults parity refusals fuzz image lab older scaling scale ray kuberay)
+go=${GO:-go}
 cases=${CASES:-5000} seed=${SEED:-$(date +%s)} count=${COUNT:-20000} rounds=${ROUNDS:-1}
-# Optimised a little, with every check that a debug build has.
-profile=soak
+profile=${PROFILE:-soak}
+# Where cargo puts what it builds: of the profile `dev` that is `debug`.
+built=$PWD/target/${profile/#dev/debug}
 export RAYFIT_THOROUGH=1 RAYFIT_KUBECTL=$PWD/scripts/kubectl.sh
 
 # The binary and the tests.
 build() {
   "$cargo" test --locked --profile "$profile" --no-run
+}
+
+# Of the random and simulated cases of make test those, too, that are too many for an answer in minutes.
+thorough() {
+  echo "again: make test-long PARTS=thorough SEED=$seed"
+  rust_settings
+  "$cargo" test --locked --profile "$profile" --no-fail-fast --test core
 }
 
 # The properties of the library, the planner, the defaults and hostile input.
@@ -56,6 +67,11 @@ refusals() {
     RAYFIT_KUBERAY_ANSWERS=$answers "$cargo" test --locked --profile "$profile" --test core kuberay::
 }
 
+# Each parser is fuzzed for a minute, which needs a nightly toolchain.
+fuzz() {
+  scripts/fuzz.sh 60
+}
+
 # The container image is small enough, starts, and is what the autoscaler's bash is to be.
 image() {
   scripts/image.sh test
@@ -65,7 +81,7 @@ image() {
 # the figures that they tell. BINARY is what they test.
 in_lab() {
   [ -n "${BINARY:-}" ] || build || return
-  (cd tests && RAYFIT_LONG=1 RAYFIT_MODES=${MODES:-} RAYFIT_BIN=${BINARY:-$OLDPWD/target/$profile/rayfit} \
+  (cd tests && RAYFIT_LONG=1 RAYFIT_MODES=${MODES:-} RAYFIT_BIN=${BINARY:-$built/rayfit} \
     "$go" test -v -count="$rounds" -timeout 90m "$@")
 }
 
@@ -80,7 +96,7 @@ lab() {
 # The short set with the oldest KubeRay whose autoscaler may resize pods.
 older() {
   [ -n "${BINARY:-}" ] || build || return
-  (cd tests && LAB_KUBERAY=1.5.1 RAYFIT_BIN=${BINARY:-$OLDPWD/target/$profile/rayfit} "$go" run ./suite short)
+  (cd tests && LAB_KUBERAY=1.5.1 RAYFIT_BIN=${BINARY:-$built/rayfit} "$go" run ./suite short)
 }
 
 # What one process costs, which says something of an optimised one only.
@@ -107,7 +123,7 @@ ray() {
 # results stay in .work/kuberay; `make kuberay` does the same, and writes them into the docs.
 kuberay() {
   build || return
-  (cd tests && "$go" run ./kuberay --rayfit "$OLDPWD/target/$profile/rayfit" --results "$OLDPWD/.work/kuberay")
+  (cd tests && "$go" run ./kuberay --rayfit "$built/rayfit" --results "$OLDPWD/.work/kuberay")
 }
 
 parts=("$@")

@@ -61,18 +61,10 @@ rust() {
   linting "$cargo" test --locked --no-fail-fast
 }
 
-# Of the random and simulated cases those, too, that are too many for an answer in minutes.
-thorough() {
-  (
-    export RAYFIT_THOROUGH=1
-    rust_settings
-    linting "$cargo" test --locked --test core
-  )
-}
-
-# A short run of every target, script and command in the documents.
+# A short run of every target, script and command in the documents, with the same compiler as all else, so that
+# what is built is there.
 targets() {
-  scripts/targets.sh
+  linting scripts/targets.sh
 }
 
 suite() {

@@ -6,7 +6,7 @@ pub(crate) fn setting(name: &str) -> Option<String> {
     Some(value.into_string().unwrap())
 }
 
-/// `all`, where `RAYFIT_THOROUGH` is set, as in `make test-rest`; a `part` of it in `make test`.
+/// `all`, where `RAYFIT_THOROUGH` is set, as in `make test-long`; a `part` of it in `make test`.
 pub(crate) fn part_of<T>(all: T, part: T) -> T {
     let is_thorough = setting("RAYFIT_THOROUGH").is_some_and(|value| !value.is_empty());
     if is_thorough { all } else { part }

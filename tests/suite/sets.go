@@ -24,14 +24,15 @@ type choice struct {
 // scenes of TestGrowth: out, in place, and in again.
 const scenes = "^(a_running_pod_grows|a_pod_that_is_still_to_come_will_grow)$"
 
-// waits are the tests of e2e/scaling that wait for most of their time, for idle
-// times, grace and deadlines to pass. They are half of what that package takes,
-// and its other half runs meanwhile.
-const waits = "^(TestGangsThatMeet|TestGracefulEnd|TestIdleClustersEnd|TestMemoryInUse|TestNodeLeaves|TestPodsAreMadeLarge|TestRoomIsKeptReady)$"
+// heads are tests of e2e/scaling that wait for most of their time, for heads that begin
+// anew. They are half of what that package takes in the rest, and its other half runs
+// meanwhile.
+const heads = "^(TestHeadIsReplaced|TestModesHandOver|TestPodsAreMadeLarge|TestRoomIsKeptReady|TestThereAndBackFromRay)$"
 
-// slow is a test of e2e/scaling that is left to `make test-long`: it needs a machine
-// on which nobody else computes.
-const slow = "^TestGrowthRunsFaster$"
+// slow are the tests of e2e/scaling that are left to `make test-long`: each waits for
+// minutes, or needs a machine on which nobody else computes.
+const slow = "^(TestAutoscalerMetricsAreThoseOfRay|TestBlockedGroup|TestClustersThatBreathe|TestClustersThatComeAgain|TestGangsThatMeet|" +
+	"TestGracefulEnd|TestGrowthBesideOthers|TestGrowthRunsFaster|TestIdleClustersEnd|TestMemoryInUse|TestNodeLeaves|TestSidecarKilledBetweenTwoEffects)$"
 
 // needLab are the lab's own tests that start one.
 const needLab = "^(TestAdmissionOnly|TestGatewaysRouteByWeight|TestInterruptedStartLeavesNothing|TestPodIsAProcess|TestPodsHaveNetworks)$"
@@ -48,8 +49,8 @@ var chosen = []choice{
 		"e2e/scaling",
 		filter{run: "^TestGrowth$/^(central|sidecar)$/" + scenes + "|^TestTwoTenants$|^TestPlanOfALiveCluster$"},
 		[]filter{
-			{run: waits},
-			{skip: slow + "|" + waits + "|^TestGrowth$/^(central|sidecar)$/" + scenes + "|^TestTwoTenants$|^TestPlanOfALiveCluster$"},
+			{run: heads},
+			{skip: slow + "|" + heads + "|^TestGrowth$/^(central|sidecar)$/" + scenes + "|^TestTwoTenants$|^TestPlanOfALiveCluster$"},
 		},
 	},
 	{"e2e/admission", filter{}, nil},
@@ -61,13 +62,13 @@ var chosen = []choice{
 // are to begin last: they hold Rayfit to figures under load, or need what takes long
 // to build where it is not there yet.
 var (
-	longest = []string{"e2e/scaling", "e2e/kueue", "e2e/kuberay", "e2e/vap", "e2e/rights"}
-	last    = []string{"e2e/install", "e2e/agrees", "e2e/karpenter"}
+	longest = []string{"e2e/scaling", "e2e/vap", "e2e/helm", "e2e/kuberay", "e2e/rights"}
+	last    = []string{"e2e/install", "e2e/agrees"}
 )
 
 // long are the packages of which all is left to `make test-long`: they need the
 // minutes of a machine that does nothing else.
-var long = []string{"e2e/libraries", "e2e/rayservice"}
+var long = []string{"e2e/karpenter", "e2e/kueue", "e2e/libraries", "e2e/rayservice"}
 
 // job is a call of `go test`: a package, and which of its tests.
 type job struct {
@@ -213,6 +214,6 @@ func leftOut(folders []string) (string, error) {
 		}
 		fmt.Fprintf(&list, "  %s: %s\n", one.name(), strings.Join(left, ", "))
 	}
-	fmt.Fprintf(&list, "and to `make test-long`:\n  %s, e2e/scaling: %s\n", strings.Join(long, ", "), strings.Trim(slow, "^$"))
+	fmt.Fprintf(&list, "and to `make test-long`:\n  %s, e2e/scaling: %s\n", strings.Join(long, ", "), strings.ReplaceAll(strings.Trim(slow, "^()$"), "|", ", "))
 	return list.String(), nil
 }

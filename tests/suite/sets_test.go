@@ -166,7 +166,7 @@ func TestAFailureNamesTheTestsThatFailed(t *testing.T) {
 		func TestFine(t *testing.T) {}`)
 	var said strings.Builder
 	s := &stage{out: &said}
-	failed := s.perform(t.Context(), []job{{folder: "long"}})
+	failed := s.perform(t.Context(), []job{{folder: "long"}}, 1)
 	if want := []string{"long TestBroken"}; !slices.Equal(names(failed), want) || !strings.Contains(failed[0].told(), "each time") {
 		t.Errorf("%v failed instead of %v, and said:\n%s", names(failed), want, &said)
 	}

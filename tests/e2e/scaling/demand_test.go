@@ -34,7 +34,7 @@ var demands = []demand{
 // its own, one scenario after the other.
 func TestDemand(t *testing.T) {
 	w := startWorld(t, lab.Options{Nodes: 1, Cores: 32, Memory: "64Gi", Ray: true})
-	inEachMode(t, w, func(t *testing.T, mode scaling.Mode) {
+	inEachMode(t, w, scaling.Sidecar, func(t *testing.T, mode scaling.Mode) {
 		c := &scaling.Cluster{Name: string(mode), Mode: mode, Idle: 60, Groups: []scaling.Group{
 			{Name: "small", CPU: 1, Max: 3, Custom: map[string]int{"small": 1}},
 			{Name: "large", CPU: 2, Max: 3, Custom: map[string]int{"large": 1}},

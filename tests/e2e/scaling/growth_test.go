@@ -27,7 +27,7 @@ func growing() []scaling.Group {
 // TestGrowth runs the same scenarios of growing in place for each mode.
 func TestGrowth(t *testing.T) {
 	w := startWorld(t, growthLab)
-	inEachMode(t, w, func(t *testing.T, mode scaling.Mode) {
+	inEachMode(t, w, both, func(t *testing.T, mode scaling.Mode) {
 		scene := newGrowth(t, w, mode)
 		t.Run("a running pod grows", scene.runningPodGrows)
 		t.Run("a pod that is still to come will grow", scene.comingPodGrows)
@@ -41,10 +41,7 @@ func TestGrowth(t *testing.T) {
 // hang: one mode after the other, since these have nodes to themselves.
 func TestGrowthBesideOthers(t *testing.T) {
 	w := startWorld(t, growthLab)
-	for i, mode := range modes(t, w) {
-		if i > 0 && !full() {
-			return // the same code acts
-		}
+	for _, mode := range modes(t, w, both) {
 		t.Run(string(mode), func(t *testing.T) {
 			scene := newGrowth(t, w, mode)
 			t.Run("grows and scales out", scene.growsAndScalesOut)

@@ -75,7 +75,7 @@ func TestModesHandOver(t *testing.T) {
 // is left of the old cluster neither blocks the new one nor stays for ever.
 func TestHeadIsReplaced(t *testing.T) {
 	w := startWorld(t, lab.Options{Nodes: 1, Cores: 16, Memory: "32Gi", Ray: true})
-	inEachMode(t, w, func(t *testing.T, mode scaling.Mode) {
+	inEachMode(t, w, scaling.Sidecar, func(t *testing.T, mode scaling.Mode) {
 		c := &scaling.Cluster{Name: string(mode), Mode: mode, Idle: 3600, Patience: 5, Groups: []scaling.Group{{Name: "cpu", CPU: 1, Max: 3}}}
 		d := drive(t, w, c)
 		do(t, d, `hold("before", 2, num_cpus=1)`)

@@ -11,7 +11,7 @@ import (
 // whole, and go whole, and a replica stays for as long as one of its hosts works.
 func TestSeveralHosts(t *testing.T) {
 	w := startWorld(t, lab.Options{Nodes: 1, Cores: 16, Memory: "32Gi", Ray: true})
-	inEachMode(t, w, func(t *testing.T, mode scaling.Mode) {
+	inEachMode(t, w, scaling.Central, func(t *testing.T, mode scaling.Mode) {
 		c := &scaling.Cluster{Name: string(mode), Mode: mode, Idle: 3600, Groups: []scaling.Group{{Name: "slice", CPU: 1, Max: 3, Hosts: 2}}}
 		d := drive(t, w, c)
 		do(t, d, `hold("one", 1, num_cpus=1)`)

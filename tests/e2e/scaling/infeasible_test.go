@@ -11,7 +11,7 @@ import (
 // taken back, and the demand is met by another pod.
 func TestInfeasible(t *testing.T) {
 	w := startWorld(t, lab.Options{Nodes: 1, Cores: 16, Memory: "32Gi", CPUManager: "static", Ray: true})
-	inEachMode(t, w, func(t *testing.T, mode scaling.Mode) {
+	inEachMode(t, w, scaling.Sidecar, func(t *testing.T, mode scaling.Mode) {
 		c := &scaling.Cluster{Name: string(mode), Mode: mode, Idle: 3600, Groups: []scaling.Group{{Name: "fixed", CPU: 1, Max: 2, MaxCPU: 2}}}
 		d := drive(t, w, c)
 		do(t, d, `hold("first", 1, num_cpus=1)`)

@@ -25,7 +25,7 @@ func TestPodsAreMadeLarge(t *testing.T) {
 		t.Fatal(err)
 	}
 	var scenes []madeLarge
-	for _, mode := range modes(t, w) {
+	for _, mode := range modes(t, w, scaling.Central) {
 		if mode == scaling.Ray {
 			continue // which knows nothing of it
 		}

@@ -218,10 +218,17 @@ func until(t *testing.T, w *scaling.World, what string, condition func() error) 
 	}
 }
 
-// modes are those to try: $RAYFIT_MODES, separated by commas.
-func modes(t *testing.T, w *scaling.World) []scaling.Mode {
+// both are the modes of a test that tries each of them whether RAYFIT_LONG is set or not.
+const both = scaling.Mode("central,sidecar")
+
+// modes are those to try: $RAYFIT_MODES, separated by commas; without it those that the
+// test names, or both of Rayfit's where RAYFIT_LONG is set.
+func modes(t *testing.T, w *scaling.World, brief scaling.Mode) []scaling.Mode {
 	t.Helper()
-	found := scalingtest.Modes("central,sidecar")
+	if full() {
+		brief = both
+	}
+	found := scalingtest.Modes(string(brief))
 	if slices.Contains(found, scaling.Central) {
 		if _, err := scaling.StartController(t.Context(), w.Lab, ""); err != nil {
 			t.Fatal(err)
@@ -230,10 +237,11 @@ func modes(t *testing.T, w *scaling.World) []scaling.Mode {
 	return found
 }
 
-// inEachMode runs a test for all modes at once, each in a cluster of its own.
-func inEachMode(t *testing.T, w *scaling.World, try func(*testing.T, scaling.Mode)) {
+// inEachMode runs a test for all modes that are to be tried at once, each in a cluster
+// of its own.
+func inEachMode(t *testing.T, w *scaling.World, brief scaling.Mode, try func(*testing.T, scaling.Mode)) {
 	t.Helper()
-	for _, mode := range modes(t, w) {
+	for _, mode := range modes(t, w, brief) {
 		t.Run(string(mode), func(t *testing.T) {
 			t.Parallel()
 			try(t, mode)

@@ -15,7 +15,7 @@ import (
 // drivers, as what Ray's own autoscaler does.
 func TestDriversHearWhatIsScaled(t *testing.T) {
 	w := startWorld(t, lab.Options{Nodes: 1, Cores: 16, Memory: "32Gi", Ray: true})
-	inEachMode(t, w, func(t *testing.T, mode scaling.Mode) { driversHear(t, w, mode) })
+	inEachMode(t, w, scaling.Sidecar, func(t *testing.T, mode scaling.Mode) { driversHear(t, w, mode) })
 }
 
 func driversHear(t *testing.T, w *scaling.World, mode scaling.Mode) {

@@ -15,11 +15,11 @@ const rayBegun = 10 * time.Second
 
 // TestRoomIsKeptReady has policies ask for headroom, and for workers at certain hours: they are there
 // before any demand, stay beyond their idle timeout, make way for others when demand takes
-// them, and go when nobody asks for them any more. In both modes: what policies say
-// reaches sidecars, too.
+// them, and go when nobody asks for them any more. Where RAYFIT_LONG is set, what policies
+// say reaches sidecars, too.
 func TestRoomIsKeptReady(t *testing.T) {
 	w := startWorld(t, lab.Options{Nodes: 1, Cores: 16, Memory: "32Gi", Ray: true})
-	inEachMode(t, w, func(t *testing.T, mode scaling.Mode) {
+	inEachMode(t, w, scaling.Central, func(t *testing.T, mode scaling.Mode) {
 		const idleTimeout = 10
 		c := &scaling.Cluster{Name: "ready-" + string(mode), Mode: mode, Idle: idleTimeout, Groups: []scaling.Group{{Name: "cpu", CPU: 1, Max: 3}}}
 		d := drive(t, w, c)

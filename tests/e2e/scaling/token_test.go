@@ -11,7 +11,7 @@ import (
 // place, and in. The central controller gets the right to read it while it runs.
 func TestTokens(t *testing.T) {
 	w := startWorld(t, lab.Options{Nodes: 1, Cores: 16, Memory: "64Gi", Ray: true})
-	inEachMode(t, w, func(t *testing.T, mode scaling.Mode) { withToken(t, w, mode) })
+	inEachMode(t, w, scaling.Central, func(t *testing.T, mode scaling.Mode) { withToken(t, w, mode) })
 }
 
 func withToken(t *testing.T, w *scaling.World, mode scaling.Mode) {

@@ -54,7 +54,7 @@ impl Default for ScalingMetrics {
             leader: Gauge::default(),
             by_cluster: ClusterMetrics::default(),
         };
-        for action in Effect::KINDS {
+        for &action in Effect::KINDS {
             for outcome in OUTCOMES {
                 drop(
                     metrics
@@ -123,7 +123,7 @@ mod tests {
         let mut text = String::new();
         prometheus_client::encoding::text::encode(&mut text, &registry).unwrap();
         assert!(Effect::KINDS.contains(&"delete-cluster"));
-        for action in Effect::KINDS {
+        for &action in Effect::KINDS {
             let series = format!("effects_total{{action=\"{action}\",outcome=\"forbidden\"}} 0");
             assert!(text.contains(&series), "{series} is not in {text}");
         }

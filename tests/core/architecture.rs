@@ -262,15 +262,15 @@ fn lines_of_code(text: &str) -> usize {
 /// The most lines of code of the largest folders of both crates and of the others together, without blanks, comments and
 /// tests. Lower a number where code goes; to raise one takes a reason that the commit gives.
 const BUDGETS: [(&str, usize); 9] = [
-    ("plan", 11_511),
-    ("simulate", 8_947),
+    ("plan", 11_272),
+    ("simulate", 8_847),
     ("rules", 6_175),
-    ("reconcile", 3_959),
+    ("reconcile", 3_842),
     ("controller", 3_656),
     ("cli", 3_808),
-    ("snapshot", 2_519),
+    ("snapshot", 2_489),
     ("manifests", 1_477),
-    ("", 21_112),
+    ("", 21_060),
 ];
 
 #[test]

@@ -4,7 +4,7 @@ use rayfit_core::plan::{PlanSettings, Strategy};
 use rayfit_core::policy::Settings;
 use rayfit_core::reconcile::RoundSettings;
 use rayfit_core::simulate::recommend::bounds::{Bounds, SearchField};
-use rayfit_core::simulate::recommend::patch::{ChoicePatch, written};
+use rayfit_core::simulate::recommend::patch::ChoicePatch;
 use rayfit_core::simulate::recommend::recommendation::{Recommendation, Risk};
 use rayfit_core::simulate::recommend::search::{Search, SearchResult};
 use rayfit_core::simulate::recommend::space::Space;
@@ -284,7 +284,7 @@ fn patches_change_what_they_say() {
         assert!(!patch.changes.is_empty(), "{:?}", parameters[at]);
         let changed = patch.apply(&today);
         assert_ne!(changed, today);
-        let read: json_patch::Patch = serde_json::from_value(written(&patch.patch)).unwrap();
+        let read: json_patch::Patch = serde_json::from_value(json!(patch.patch)).unwrap();
         let mut again = today.clone();
         json_patch::patch(&mut again, &read).unwrap();
         assert_eq!(again, changed);

@@ -201,9 +201,7 @@ impl Seen {
                 self.running.remove(&number);
             }
             if let (JobState::Running(shares), Some(attempt)) = (&job.state, is_running) {
-                let groups = shares
-                    .iter()
-                    .map(|share| &world.ray.nodes[share.node].group);
+                let groups = shares.iter().map(|(node, _)| &world.ray.nodes[*node].group);
                 let mut groups: Vec<&str> = groups.map(String::as_str).collect();
                 groups.sort_unstable();
                 self.did(format!("begins job-{batch} {}", groups.join(" ")));

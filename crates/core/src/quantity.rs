@@ -10,6 +10,8 @@
 use std::cmp::Ordering;
 use std::fmt;
 
+use serde_json::Number;
+
 const NANOS: i128 = 1_000_000_000;
 
 /// No quantity of a Ray cluster is longer than this; longer texts are refused unread.
@@ -26,6 +28,18 @@ const MAX_WHOLE: i128 = 10_i128.pow(19);
 )]
 pub fn nearest_whole(value: f64) -> u64 {
     value.round() as u64
+}
+
+/// A number of JSON, without a needless `.0`.
+pub fn json_number(value: f64) -> Number {
+    // Below this every whole number is a number of its own.
+    const EXACT: f64 = 9_007_199_254_740_992.0;
+    #[expect(clippy::cast_possible_truncation, reason = "whole and bounded")]
+    let whole = value as i64;
+    if value.fract() == 0.0 && value.abs() < EXACT {
+        return whole.into();
+    }
+    Number::from_f64(value).unwrap_or_else(|| 0.into())
 }
 
 /// An exact amount of a resource, in nanos of its base unit (cores, bytes, pieces).

@@ -73,6 +73,16 @@ pub fn nearest<'a>(typo: &str, candidates: impl IntoIterator<Item = &'a str>) ->
         .map(|(_, candidate)| candidate)
 }
 
+/// The first names of so many, and the number of the others.
+pub fn first_of<T: AsRef<str>>(names: &[T], count: u64) -> String {
+    let first: Vec<&str> = names.iter().map(AsRef::as_ref).collect();
+    let first = first.join(", ");
+    match count.saturating_sub(names.len() as u64) {
+        0 => first,
+        more => format!("{first} and {more} more"),
+    }
+}
+
 /// The error of a text that is not what it should be: a sentence with what to write instead.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]

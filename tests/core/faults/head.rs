@@ -132,7 +132,7 @@ fn end_head(ray: &mut Ray) {
 /// A raylet that had lost its head has ended, and with it the jobs that ran in its pod.
 fn end_headless(ray: &mut Ray, pod: usize) {
     lose_jobs(ray, |state, nodes| match state {
-        JobState::Running(shares) => shares.iter().any(|share| nodes[share.node].pod == pod),
+        JobState::Running(shares) => shares.iter().any(|(node, _)| nodes[*node].pod == pod),
         _ => false,
     });
 }
@@ -163,7 +163,7 @@ fn submit_again(ray: &mut Ray, now: Moment) {
                 is_ready
             }
             JobState::Running(shares) => {
-                let is_lost = shares.iter().any(|share| is_dead(ray, share.node));
+                let is_lost = shares.iter().any(|(node, _)| is_dead(ray, *node));
                 if is_lost {
                     ray.give_back(number, now);
                 }

@@ -21,8 +21,8 @@ pub(super) fn sent(snapshot: &Snapshot, plan: &Plan) -> Snapshot {
         for resize in plan.resizes.iter().filter(|resize| resize.pod == name) {
             set_size(pod, resize);
         }
-        for note in plan.notes.iter().filter(|note| note.pod == name) {
-            pod["metadata"]["annotations"][STATUS_ANNOTATION] = note.note.text().into();
+        for (_, note) in plan.notes.iter().filter(|(pod, _)| *pod == name) {
+            pod["metadata"]["annotations"][STATUS_ANNOTATION] = note.text().into();
         }
         for hold in plan.holds.iter().filter(|hold| hold.pod == name) {
             let mark = hold.holds.then_some("");

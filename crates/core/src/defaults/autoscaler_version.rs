@@ -34,7 +34,7 @@ pub(super) fn wants_v2(object: &RayObject<'_>, _: &Settings) -> bool {
             .and_then(|spec| text_at(spec, "restartPolicy"));
         let restarts = |container: Container<'_>| {
             let mut policies = container.resize_policy();
-            policies.any(|(_, entry)| entry.restart == "RestartContainer")
+            policies.any(|entry| text_at(entry, "restartPolicy") == Some("RestartContainer"))
         };
         !matches!(restart, None | Some("" | "Never")) || group.containers().any(restarts)
     };

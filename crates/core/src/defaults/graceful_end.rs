@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::draft::{autoscaled, settle};
 use super::{DefaultId, DefaultRule, DefaultsDraft};
-use crate::ray::drain::{self, DrainTime, DrainVariable};
+use crate::ray::drain;
 use crate::ray::{Cluster, Group, RayObject, since};
 use crate::rule_page::RulePage;
 
@@ -49,8 +49,8 @@ fn apply(draft: &mut DefaultsDraft<'_>) {
             }
         }
         if let Some(drain) = drain {
-            let stored = stored_group.and_then(|group| DrainVariable::of(group.ray_container?));
-            let stored = stored.map(|variable| Value::from(variable.value));
+            let stored = stored_group.and_then(|group| group.ray_container?.env(drain::VARIABLE));
+            let stored = stored.map(Value::from);
             // An empty value comes from elsewhere (`valueFrom`), and nothing here knows from where.
             let stored = stored.as_ref().filter(|value| *value != "");
             let fresh = drain.to_string().into();
@@ -71,14 +71,11 @@ fn lacking(group: &Group<'_>) -> Option<(Option<i64>, Option<i64>)> {
     if drain::is_cut_short(&container) {
         return None;
     }
-    let variable = DrainVariable::of(container);
-    match (spec.get(drain::GRACE), variable) {
+    let value = container.env(drain::VARIABLE);
+    match (spec.get(drain::GRACE), value) {
         (None, None) => Some((Some(DRAIN_S + drain::MARGIN_S), Some(DRAIN_S))),
         (None, Some(_)) => {
-            let DrainTime::Seconds(seconds) = DrainTime::of(variable) else {
-                return None;
-            };
-            let grace = drain::grace_for(seconds);
+            let grace = drain::grace_for(drain::drain_s(value)?);
             Some(((grace > drain::GRACE_S).then_some(grace), None))
         }
         (Some(grace), None) => {

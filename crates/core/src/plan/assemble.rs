@@ -14,7 +14,7 @@ use crate::plan::nodes::preference::preferences;
 use crate::plan::nodes::rows::NodeRow;
 use crate::plan::nodes::tables::SliceTables;
 use crate::plan::nodes::view::NodeReader;
-use crate::plan::outcome::problem::{Problem, ProblemEffect, ProblemPlace, ProblemReason};
+use crate::plan::outcome::problem::{Problem, ProblemPlace, ProblemReason};
 use crate::plan::packing::budget::{BUDGET, WorkBudget};
 use crate::plan::packing::state::{DecisionState, PlannedGroup};
 use crate::plan::situation::Situation;
@@ -84,7 +84,7 @@ pub(crate) fn state<'a>(
 
 /// Problems of nodes of which more is free than they have. On such a node Ray's assertions fail, which aborts Ray's
 /// loop.
-pub(crate) fn faults(state: &DecisionState, effect: &ProblemEffect) -> Vec<Problem> {
+pub(crate) fn faults(state: &DecisionState, effect: &'static str) -> Vec<Problem> {
     let fault = |node: &PlannedNode| {
         let name = node.amounts.listed.iter().find_map(|amount| {
             let total = amount.total.filter(|total| *total != 0.0)?;
@@ -96,7 +96,7 @@ pub(crate) fn faults(state: &DecisionState, effect: &ProblemEffect) -> Vec<Probl
                 pod: node.pod().unwrap_or_default().to_owned(),
             },
             reason: ProblemReason::FreeAboveTotal(state.names.text(name).to_owned()),
-            effect: effect.clone(),
+            effect: effect.into(),
         })
     };
     state.nodes.iter().filter_map(fault).collect()
@@ -135,7 +135,7 @@ pub(crate) fn read_resizes<'r, 'a: 'r>(
             Err(reason) => problems.push(Problem {
                 at: ProblemPlace::Pod(pod.name.to_owned()),
                 reason,
-                effect: ProblemEffect::NotGrown,
+                effect: "it does not grow in place".into(),
             }),
         }
     }

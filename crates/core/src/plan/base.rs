@@ -6,7 +6,6 @@ use crate::plan::decided::Decided;
 use crate::plan::growth::pod_size;
 use crate::plan::nodes::group::ClusterConfig;
 use crate::plan::nodes::{problems, rows};
-use crate::plan::outcome::problem::ProblemEffect;
 use crate::plan::packing::pack::PackingRules;
 use crate::plan::removal::enforce;
 use crate::plan::serve::serve;
@@ -21,7 +20,7 @@ pub(crate) fn decide<'a>(situation: &'a Situation<'a>) -> Decided<'a> {
     let (mut rows, leftovers) = rows::rows(situation);
     problems.extend(rows::take_out_unknown(&mut rows, &config));
     let (mut state, demands) = assemble::state(situation, &config, &rows, &[]);
-    problems.extend(assemble::faults(&state, &ProblemEffect::TakesNothing));
+    problems.extend(assemble::faults(&state, "nothing is placed on it"));
     problems.extend(assemble::read_resizes(
         &mut state,
         &rows,

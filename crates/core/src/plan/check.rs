@@ -9,7 +9,7 @@ use crate::plan::conclude::sizes::in_use;
 use crate::plan::growth::pod_size::gap;
 use crate::plan::growth::size::{cores, from_cores, milli};
 use crate::plan::nodes::group::ClusterConfig;
-use crate::plan::outcome::display::{cpu, memory};
+use crate::plan::outcome::amounts::{cpu, memory};
 use crate::plan::outcome::plan::{GroupPlan, Plan, PodResize};
 use crate::plan::outcome::report::CpuAndMemory;
 use crate::quantity::Quantity;
@@ -98,6 +98,8 @@ pub enum Violation {
     DeletesRunning {
         /// The name of the pod.
         pod: String,
+        /// The group in whose `workersToDelete` it would be written.
+        group: String,
     },
     /// A pod would be resized twice.
     #[error("pod {pod} would be resized twice at once: send one resize")]
@@ -185,11 +187,11 @@ fn deletions(
         // KubeRay deletes the pods in `workersToDelete` at once, whatever runs in them.
         let runs = nodes.contains_key(pod.as_str());
         if !may_go {
-            let pod = pod.clone();
+            let (pod, group) = (pod.clone(), group.clone());
             violations.push(Violation::DeletesForeign { pod, group });
         }
         if runs {
-            violations.push(Violation::DeletesRunning { pod });
+            violations.push(Violation::DeletesRunning { pod, group });
         }
     }
 }

@@ -54,19 +54,19 @@ pub(crate) mod strategy;
 
 pub use crate::plan::conclude::launch::RAY_CONCURRENT_LAUNCHES;
 pub(crate) use crate::plan::growth::pod_size::gap;
+pub use crate::plan::outcome::amounts::mebibytes;
 pub use crate::plan::outcome::cause::RemovalCause;
-pub use crate::plan::outcome::display::mebibytes;
 pub use crate::plan::outcome::plan::{
     ClusterEnd, ClusterEndPolicy, CountedUsers, Deletion, ExcessNode, GroupPlan, GrowthDemand,
     MemoryReason, NodeDrain, NodeHold, Plan, PlanWait, PodResize, RayletSync,
 };
-pub use crate::plan::outcome::problem::{Problem, ProblemEffect, ProblemPlace, ProblemReason};
+pub use crate::plan::outcome::problem::{Problem, ProblemPlace, ProblemReason};
 pub use crate::plan::outcome::remark::NodeRemark;
 pub use crate::plan::outcome::report::{
     CpuAndMemory, DemandReport, GroupReport, GroupSizes, NodeReport, Placed, PlanReport,
     StandbyReport,
 };
-pub use crate::plan::outcome::resize_note::{PodNote, ResizeNote, STATUS_ANNOTATION};
+pub use crate::plan::outcome::resize_note::{ResizeNote, STATUS_ANNOTATION};
 pub use crate::plan::outcome::step::PlacementStep;
 pub use crate::plan::outcome::unmet::{DemandKind, Shortfall, Unmet, UnmetReason};
 pub(crate) use crate::plan::remember::is_overdue;

@@ -14,8 +14,6 @@
 //! 5. In the plan: new pods are made as large as their demand (`initial_sizes`), and workers with work are marked
 //!    (`holds`).
 
-use std::collections::BTreeMap;
-
 use crate::hash::HashSet;
 use crate::plan::decided::Decided;
 use crate::plan::demand::shape::ShapeId;
@@ -28,13 +26,12 @@ use crate::plan::slice::Slice;
 use crate::plan::slices::blocked::memory as blocked;
 use crate::plan::slices::findings::Findings;
 use crate::plan::slices::gangs::attempts::Attempts;
-use crate::plan::slices::read::ReadCluster;
 use crate::plan::slices::rooms::make_room::{await_room, make_room};
 use crate::plan::slices::shrinking::{holders, shrink};
 use crate::plan::slices::small_pods::bursts;
-use crate::plan::slices::small_pods::keep::{Keep, keep_small};
+use crate::plan::slices::small_pods::keep::keep_small;
 use crate::plan::slices::standby::ready;
-use crate::plan::slices::{excess, given_up, memory_in_use, whole_replicas};
+use crate::plan::slices::{excess, given_up, memory_in_use, read, whole_replicas};
 use crate::snapshot::pod::Pod;
 
 /// Decides with all slices, while `attempts` are not tried.
@@ -43,57 +40,32 @@ pub(crate) fn decide<'a>(
     attempts: &'a Attempts,
 ) -> (Decided<'a>, Findings<'a>) {
     let (settings, history, now) = (situation.settings, situation.history(), situation.now);
-    let ReadCluster {
-        config,
-        mut state,
-        mut demands,
-        leftovers,
-        hanging,
-        evidence,
-        departures,
-        goals,
-        mut problems,
-    } = ReadCluster::of(situation);
-    let kept_back = attempts.keep_back(&mut state, &mut demands, now);
-    problems.extend(settings.with(Slice::Blocked, || {
-        blocked::mark(&mut state, &evidence, history, situation.own_pods, now)
+    let (mut decided, mut findings, goals) = read::read(situation, attempts);
+    let (state, leftovers) = (&mut decided.state, &decided.leftovers);
+    let kept_back = attempts.keep_back(state, &mut decided.demands, now);
+    decided.problems.extend(settings.with(Slice::Blocked, || {
+        blocked::mark(state, &findings.evidence, history, situation.own_pods, now)
     }));
     settings.with(Slice::Excess, || {
-        excess::count_draining(&mut state, &config, &leftovers, &hanging);
+        excess::count_draining(state, &decided.config, leftovers, &findings.hanging);
     });
-    enforce::enforce_minima(&mut state, |group| &group.template);
-    enforce::enforce_group_maxima(&mut state, true);
-    enforce::enforce_cluster_maximum(&mut state, true);
-    let excess = settings.with(Slice::Excess, || {
-        excess::excess_nodes(situation, &state, &config, &leftovers)
+    enforce::enforce_minima(state, |group| &group.template);
+    enforce::enforce_group_maxima(state, true);
+    enforce::enforce_cluster_maximum(state, true);
+    findings.excess = settings.with(Slice::Excess, || {
+        excess::excess_nodes(situation, state, &decided.config, leftovers)
     });
-    let reliefs = memory_in_use::reserve(&mut state);
+    let reliefs = memory_in_use::reserve(state);
     let rules = settings.with(Slice::SteadyPacking, || PackingRules::Steady);
-    let remainder = serve(&mut state, &demands, rules);
-    memory_in_use::grant(&mut state, &reliefs, now);
+    decided.remainder = serve(state, &decided.demands, rules);
+    memory_in_use::grant(state, &reliefs, now);
     let (standby, only_ready) =
-        ready::keep_ready(&mut state, &goals, situation, &leftovers, &demands);
-    problems.extend(standby.is_none().then(ready::given_up));
-    let mut findings = Findings {
-        at_work: bursts::at_work(history, &state),
-        bursts: settings.with(Slice::Gaps, || Some(bursts::record(history, &state, now))),
-        evidence,
-        excess,
-        hanging,
-        standby: standby.unwrap_or_default(),
-        attempts,
-        departures,
-        rooms: BTreeMap::new(),
-    };
-    let mut decided = Decided {
-        situation,
-        config,
-        state,
-        demands,
-        remainder,
-        leftovers,
-        problems,
-    };
+        ready::keep_ready(state, &goals, situation, leftovers, &decided.demands);
+    let given_up = standby.is_none().then(ready::given_up);
+    decided.problems.extend(given_up);
+    findings.standby = standby.unwrap_or_default();
+    findings.at_work = bursts::at_work(history, state);
+    findings.bursts = settings.with(Slice::Gaps, || Some(bursts::record(history, state, now)));
     release(&mut decided, &mut findings, &kept_back, &only_ready);
     decided.problems.extend(decided.state.cut());
     (decided, findings)
@@ -131,7 +103,7 @@ fn release(
     }
     let keeps_small = waiting.is_none() && settings.has(Slice::SmallPods);
     if let Some(longest) = settings.keep_small_s.filter(|_| keeps_small) {
-        keep_small(state, Keep::of(longest, findings), idle_s);
+        keep_small(state, findings, (idle_s, longest));
     }
     enforce::enforce_idle(state, (idle_s, pending_s), now);
     enforce::forget_removed(state);

@@ -43,25 +43,6 @@ pub fn drain_within(grace_s: i64) -> i64 {
     grace_s.saturating_sub(MARGIN_S).max(0)
 }
 
-/// The variable as a container has it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct DrainVariable<'a> {
-    /// The position in `env`.
-    pub index: usize,
-    /// The value; empty if it comes from elsewhere.
-    pub value: &'a str,
-}
-
-impl<'a> DrainVariable<'a> {
-    /// The variable of a container, if it has it.
-    pub fn of(container: Container<'a>) -> Option<Self> {
-        Some(Self {
-            index: container.env_index(VARIABLE)?,
-            value: container.env(VARIABLE)?,
-        })
-    }
-}
-
 /// The path of the hook that runs before SIGTERM, in a container.
 pub const PRE_STOP: [&str; 2] = ["lifecycle", "preStop"];
 
@@ -76,33 +57,16 @@ pub fn is_cut_short(container: &Container<'_>) -> bool {
     words.join(" ").contains("ray stop")
 }
 
-/// The time for which a Ray node drains on SIGTERM.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum DrainTime {
-    /// For so many seconds at the most.
-    Seconds(f64),
-    /// It does not.
-    Never,
-    /// The value comes from elsewhere.
-    Unknown,
-}
-
-impl DrainTime {
-    /// The time by the variable, as Ray reads it. (Ray, `env_float`.)
-    pub fn of(variable: Option<DrainVariable<'_>>) -> Self {
-        let Some(variable) = variable else {
-            return Self::Seconds(DRAIN_S);
-        };
-        if variable.value.is_empty() {
-            return Self::Unknown;
-        }
-        match variable.value.trim().parse::<f64>() {
-            Ok(seconds) if seconds > 0.0 => Self::Seconds(seconds),
-            Ok(_) => Self::Never,
-            // For Ray, a text that is not a number is as good as none.
-            Err(_) => Self::Seconds(DRAIN_S),
-        }
+/// The most seconds for which a Ray node drains on SIGTERM, by the value of the variable in its container, as Ray reads
+/// it. `None` if it does not drain, or if the value comes from elsewhere and is not known. (Ray, `env_float`.)
+pub fn drain_s(value: Option<&str>) -> Option<f64> {
+    if value == Some("") {
+        return None;
     }
+    // For Ray, a text that is not a number is as good as none.
+    let read = value.and_then(|text| text.trim().parse().ok());
+    let seconds = read.unwrap_or(DRAIN_S);
+    (seconds > 0.0).then_some(seconds)
 }
 
 #[cfg(test)]
@@ -111,15 +75,18 @@ mod tests {
 
     #[test]
     fn a_drain_time_is_read_as_ray_reads_it() {
-        let of = |value| DrainTime::of(Some(DrainVariable { index: 0, value }));
-        assert_eq!(DrainTime::of(None), DrainTime::Seconds(30.0));
-        assert_eq!(of("45"), DrainTime::Seconds(45.0));
-        assert_eq!(of(" 4.5e1 "), DrainTime::Seconds(45.0));
-        assert_eq!(of("long"), DrainTime::Seconds(30.0));
-        assert_eq!(of("0"), DrainTime::Never);
-        assert_eq!(of("-1"), DrainTime::Never);
-        assert_eq!(of("nan"), DrainTime::Never);
-        assert_eq!(of(""), DrainTime::Unknown);
+        assert_eq!(drain_s(None), Some(30.0));
+        for (value, seconds) in [
+            ("45", Some(45.0)),
+            (" 4.5e1 ", Some(45.0)),
+            ("long", Some(30.0)),
+            ("0", None),
+            ("-1", None),
+            ("nan", None),
+            ("", None),
+        ] {
+            assert_eq!(drain_s(Some(value)), seconds, "{value}");
+        }
     }
 
     #[test]

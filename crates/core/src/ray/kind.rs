@@ -1,7 +1,7 @@
 //! The four kinds of Ray objects.
 
 /// The four kinds that carry a RayClusterSpec.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, strum::IntoStaticStr)]
 pub enum Kind {
     /// A Ray cluster.
     RayCluster,
@@ -23,13 +23,8 @@ impl Kind {
     ];
 
     /// The kind as manifests write it.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::RayCluster => "RayCluster",
-            Self::RayJob => "RayJob",
-            Self::RayService => "RayService",
-            Self::RayCronJob => "RayCronJob",
-        }
+    pub fn name(self) -> &'static str {
+        self.into()
     }
 
     /// The resource as URLs and webhook rules write it.

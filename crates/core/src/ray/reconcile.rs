@@ -23,20 +23,7 @@ pub const SETTINGS: &str = "rayfit.dev/settings";
 pub const PREFIX: &str = "rayfit.dev/";
 
 /// The scaler of a cluster.
-#[derive(
-    Debug,
-    Clone,
-    Copy,
-    PartialEq,
-    Eq,
-    PartialOrd,
-    Ord,
-    Hash,
-    Default,
-    Deserialize,
-    Serialize,
-    JsonSchema,
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ReconcileMode {
     /// Ray's own autoscaler container, which also scales clusters without an annotation.

@@ -6,14 +6,14 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
-use serde::ser::SerializeMap as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
 use crate::quantity::Quantity;
 
 /// CPU or memory.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, strum::IntoStaticStr)]
+#[strum(serialize_all = "lowercase")]
 pub enum Resource {
     /// In cores.
     Cpu,
@@ -28,11 +28,8 @@ impl Resource {
     pub const ALL: [Self; 2] = [Self::Cpu, Self::Memory];
 
     /// The name in `requests`, `limits` and `resizePolicy`.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Cpu => "cpu",
-            Self::Memory => "memory",
-        }
+    pub fn name(self) -> &'static str {
+        self.into()
     }
 
     /// The name as messages write it.
@@ -172,13 +169,9 @@ impl Amounts {
 
 impl Serialize for Amounts {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(None)?;
-        for (name, amount) in [("cpu", self.cpu), ("memory", self.memory)] {
-            if let Some(amount) = amount {
-                map.serialize_entry(name, &amount.to_string())?;
-            }
-        }
-        map.end()
+        let amounts = [("cpu", self.cpu), ("memory", self.memory)].into_iter();
+        let entries = amounts.filter_map(|(name, amount)| Some((name, amount?.to_string())));
+        serializer.collect_map(entries)
     }
 }
 

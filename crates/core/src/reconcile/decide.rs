@@ -121,20 +121,12 @@ impl Making<'_> {
             self.plan,
             self.max_workers,
         ));
-        let group_deleting = |pod: &String| {
-            let deletes = |gone: &plan::Deletion| gone.pod == *pod;
-            let mut groups = self.plan.groups.iter();
-            let group = groups.find(|group| group.deletions().any(deletes));
-            group.map_or(EffectTarget::Cluster, |group| {
-                EffectTarget::Group(group.name.clone())
-            })
-        };
         let concerns = |violation: &Violation| match violation {
             Violation::AboveMax { group, .. }
             | Violation::AboveWorkers { group, .. }
             | Violation::InitialSize { group, .. }
-            | Violation::DeletesForeign { group, .. } => EffectTarget::Group(group.clone()),
-            Violation::DeletesRunning { pod } => group_deleting(pod),
+            | Violation::DeletesForeign { group, .. }
+            | Violation::DeletesRunning { group, .. } => EffectTarget::Group(group.clone()),
             Violation::AboveResizeLimit { pod, .. }
             | Violation::Shrinks { pod, .. }
             | Violation::ResizesForeign { pod }
@@ -242,8 +234,8 @@ impl Making<'_> {
         for sync in &self.plan.raylet_syncs {
             planned.entry(&sync.pod).or_default().sync = Some(sync);
         }
-        for note in &self.plan.notes {
-            planned.entry(&note.pod).or_default().note = Some(&note.note);
+        for (pod, note) in &self.plan.notes {
+            planned.entry(pod).or_default().note = Some(note);
         }
         let pods: BTreeMap<&str, Pod<'_>> = (self.snapshot.pods.iter())
             .map(|pod| (pod.name, pod))

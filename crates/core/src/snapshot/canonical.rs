@@ -20,7 +20,7 @@ where
 }
 
 /// True for a value that need not be written.
-pub(super) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+pub(crate) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }
 

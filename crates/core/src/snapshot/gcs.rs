@@ -223,7 +223,7 @@ pub struct LabelConstraint {
 }
 
 /// The operator of a label constraint.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, prost::Enumeration, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, prost::Enumeration, Serialize, JsonSchema)]
 #[repr(i32)]
 pub enum LabelOperator {
     /// Ray does not say; the constraint is never satisfied.
@@ -254,9 +254,8 @@ fn operator<'de, D: Deserializer<'de>>(deserializer: D) -> Result<i32, D::Error>
 )]
 fn operator_name<S: Serializer>(operator: &i32, serializer: S) -> Result<S::Ok, S::Error> {
     // An operator of a later Ray counts as unspecified.
-    let number = usize::try_from(*operator).ok();
-    let name = number.and_then(|number| OPERATORS.get(number));
-    serializer.serialize_str(name.unwrap_or(&OPERATORS[0]))
+    let operator = LabelOperator::try_from(*operator).unwrap_or_default();
+    operator.serialize(serializer)
 }
 
 /// A placement group, which is placed as a whole or not at all.

@@ -25,6 +25,7 @@ mod read;
 pub mod resize_memory;
 mod whole;
 
+pub(crate) use canonical::is_default;
 pub use history::History;
 pub use kubernetes::cluster_object::ClusterObject;
 pub use kubernetes::kube_node::{KubeNode, NodeLoads};

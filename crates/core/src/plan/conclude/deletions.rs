@@ -6,7 +6,7 @@ use crate::plan::list::GroupIndex;
 use crate::plan::nodes::node::Fate;
 use crate::plan::outcome::cause::RemovalCause;
 use crate::plan::outcome::plan::{Deletion, GroupPlan};
-use crate::plan::outcome::problem::{Problem, ProblemEffect, ProblemPlace, ProblemReason};
+use crate::plan::outcome::problem::{Problem, ProblemPlace, ProblemReason};
 use crate::plan::slices::whole_replicas;
 use crate::snapshot::pod::{Pod, PodRole};
 
@@ -91,9 +91,15 @@ pub(crate) fn of_removed_groups(
         carrier.orphans = orphans.map(delete).collect();
         return;
     }
-    problems.extend(orphans.map(|pod| Problem {
-        at: ProblemPlace::Pod(pod.name.to_owned()),
-        reason: ProblemReason::RemovedGroup(pod.group.to_owned()),
-        effect: ProblemEffect::LeftToUsers(pod.name.to_owned()),
+    problems.extend(orphans.map(|pod| {
+        Problem {
+            at: ProblemPlace::Pod(pod.name.to_owned()),
+            reason: ProblemReason::RemovedGroup(pod.group.to_owned()),
+            effect: format!(
+                "it is left as it is; delete it with `kubectl delete pod {}`",
+                pod.name
+            )
+            .into(),
+        }
     }));
 }

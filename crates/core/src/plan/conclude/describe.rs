@@ -1,7 +1,7 @@
 //! Demands in words, for people.
 
 use crate::plan::demand::requests::{Demand, DemandOrigin};
-use crate::plan::outcome::unmet::amount_text;
+use crate::plan::outcome::amounts::amount_text;
 use crate::plan::packing::state::DecisionState;
 use crate::plan::slices::standby::ready::{StandbyDemand, StandbyKind};
 use crate::snapshot::gcs::{LabelOperator, ResourceRequest};

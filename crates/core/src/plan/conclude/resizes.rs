@@ -7,7 +7,7 @@ use crate::plan::growth::size::milli;
 use crate::plan::list::NodeIndex;
 use crate::plan::nodes::node::PlannedNode;
 use crate::plan::outcome::plan::{GrowthDemand, Plan, PodResize, RayletSync};
-use crate::plan::outcome::resize_note::PodNote;
+use crate::plan::outcome::resize_note::ResizeNote;
 use crate::plan::outcome::step::PlacementStep;
 use crate::seconds::second_of;
 
@@ -69,7 +69,11 @@ fn sized(node: &PlannedNode, only_staying: bool) -> Option<&Resize> {
 
 /// The note of each pod whose resize begins, ends or fails, or whose node said how much it can
 /// give.
-pub(crate) fn notes(decided: &Decided<'_>, plan: &Plan, only_staying: bool) -> Vec<PodNote> {
+pub(crate) fn notes(
+    decided: &Decided<'_>,
+    plan: &Plan,
+    only_staying: bool,
+) -> Vec<(String, ResizeNote)> {
     let note = |node: &PlannedNode| {
         let resize = sized(node, only_staying)?;
         let mut note = resize.note.clone();
@@ -88,8 +92,7 @@ pub(crate) fn notes(decided: &Decided<'_>, plan: &Plan, only_staying: bool) -> V
         } else if note == noted {
             return None;
         }
-        let pod = node.pod()?.to_owned();
-        Some(PodNote { pod, note })
+        Some((node.pod()?.to_owned(), note))
     };
     decided.state.in_order().filter_map(note).collect()
 }

@@ -32,8 +32,8 @@ pub(crate) fn by_group(decided: &Decided<'_>) -> HashMap<GroupIndex, GroupSizes>
             memory_bytes: limits.memory,
         });
         // The limits of the container in which Ray runs, as Kubernetes has given them, or else its requests.
-        let amounts = ContainerAmounts::of(pod);
-        let Amounts { cpu, memory } = amounts.given_limits.or(amounts.given_requests);
+        let given = ContainerAmounts::of(pod).given;
+        let Amounts { cpu, memory } = given.limits.or(given.requests);
         let has = CpuAndMemory {
             cpu_milli: cpu.map_or(0, |cpu| milli(cores(cpu))).max(0),
             memory_bytes: memory.map_or(0, bytes).max(0),

@@ -7,10 +7,10 @@ use crate::plan::growth::suggestion;
 use crate::plan::outcome::problem::ProblemReason;
 use crate::plan::outcome::resize_note::ResizeNote;
 use crate::quantity::Quantity;
-use crate::ray::resource::Amounts;
 use crate::seconds::second_of;
 use crate::snapshot::pod::Pod;
 use crate::snapshot::pod_condition::PodCondition;
+use crate::snapshot::pod_object::Resources;
 
 /// The resize of a pod whose group may grow, where one resize may take `timeout_s` seconds. Returns an error where Ray's
 /// loop would abort.
@@ -39,8 +39,8 @@ pub(crate) fn sizes(
     limits: Size,
     base: Size,
 ) -> Result<Resize, ProblemReason> {
-    let current = size(container.given_requests, container.given_limits)?;
-    let desired = size(container.requests, container.limits)?;
+    let current = size(container.given)?;
+    let desired = size(container.asked)?;
     let noted =
         ResizeNote::of(pod).map_err(|error| ProblemReason::NoteNotJson(error.to_string()))?;
     Ok(Resize {
@@ -55,8 +55,8 @@ pub(crate) fn sizes(
 }
 
 /// The size by the limits, or else by the requests.
-pub(crate) fn size(requests: Amounts, limits: Amounts) -> Result<Size, ProblemReason> {
-    let either = limits.or(requests);
+pub(crate) fn size(resources: Resources) -> Result<Size, ProblemReason> {
+    let either = resources.limits.or(resources.requests);
     let find = |name| either.get(name).ok_or(ProblemReason::NoAmount(name));
     Ok(Size {
         cpu: cores(find("cpu")?),
@@ -114,12 +114,7 @@ pub(crate) fn take_back(resize: &mut Resize) {
 
 /// The amounts by which the first container's limits exceed its requests, in CPU and memory.
 pub(crate) fn gap(pod: &Pod<'_>) -> (Quantity, Quantity) {
-    let container = ContainerAmounts::of(pod);
-    let gap = |resource| {
-        crate::ray::container::gap(
-            container.given_limits.get(resource),
-            container.given_requests.get(resource),
-        )
-    };
+    let Resources { requests, limits } = ContainerAmounts::of(pod).given;
+    let gap = |name| crate::ray::container::gap(limits.get(name), requests.get(name));
     (gap("cpu"), gap("memory"))
 }

@@ -3,17 +3,17 @@
 use crate::ray::resource::Amounts;
 pub(crate) use crate::ray::resource::{Size, bytes, cores, from_cores};
 use crate::snapshot::pod::Pod;
+use crate::snapshot::pod_object::Resources;
 
 /// Amounts that differ by less are the same: Ray keeps four decimals.
 pub(crate) const SAME: f64 = 1e-4;
 
 /// The amounts of the Ray container, which is the first one, and of the other containers.
 pub(crate) struct ContainerAmounts {
-    pub(crate) requests: Amounts,
-    pub(crate) limits: Amounts,
-    /// The requests that Kubernetes has given; until it reports them, the requests of the spec.
-    pub(crate) given_requests: Amounts,
-    pub(crate) given_limits: Amounts,
+    /// The amounts in the spec.
+    pub(crate) asked: Resources,
+    /// The amounts that Kubernetes has given; until it reports them, those in the spec.
+    pub(crate) given: Resources,
     /// The requests that the other containers were given.
     pub(crate) others: Vec<Amounts>,
 }
@@ -22,32 +22,28 @@ impl ContainerAmounts {
     pub(crate) fn of(pod: &Pod<'_>) -> Self {
         // KubeRay and Ray both take the first container for the one in which Ray runs.
         let spec = pod.containers().first();
-        let spec_amounts = spec.map(|spec| spec.resources).unwrap_or_default();
+        let asked = spec.map(|spec| spec.resources).unwrap_or_default();
         let name = spec.map(|spec| spec.name.as_str());
-        let (mut ray_status, mut others) = (None, Vec::new());
+        let (mut reported, mut others) = (Resources::default(), Vec::new());
         for status in pod.container_statuses() {
             let given = status.resources.unwrap_or_default();
             // The kubelet sorts the statuses by name, so their order is not that of the containers.
             // (Kubernetes, `kubelet/types`, `SortedContainerStatuses`.)
             if Some(status.name.as_str()) == name {
-                ray_status = Some(given);
+                reported = given;
             } else {
                 others.push(given.requests);
             }
         }
-        let ray_status = ray_status.unwrap_or_default();
-        let either = |given: Amounts, spec_amounts: Amounts| {
-            if given.is_empty() {
-                spec_amounts
-            } else {
-                given
-            }
+        let either = |reported: Amounts, asked: Amounts| {
+            if reported.is_empty() { asked } else { reported }
         };
         Self {
-            requests: spec_amounts.requests,
-            limits: spec_amounts.limits,
-            given_requests: either(ray_status.requests, spec_amounts.requests),
-            given_limits: either(ray_status.limits, spec_amounts.limits),
+            asked,
+            given: Resources {
+                requests: either(reported.requests, asked.requests),
+                limits: either(reported.limits, asked.limits),
+            },
             others,
         }
     }

@@ -27,9 +27,9 @@ pub(crate) fn follow(
     } else {
         Quantity::from_units(free)
     };
-    let request = container.given_requests.get(name);
+    let request = container.given.requests.get(name);
     let request = request.ok_or(ProblemReason::NoRequest(name))?;
-    let limit = container.given_limits.get(name).unwrap_or(request);
+    let limit = container.given.limits.get(name).unwrap_or(request);
     let others = container.others.iter();
     let others = others.filter_map(|requests| requests.get(name));
     let gap = limit.nanos() - request.nanos();

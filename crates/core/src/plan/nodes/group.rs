@@ -3,7 +3,7 @@
 
 use crate::hash::{HashMap, HashSet};
 use crate::plan::list::{ByGroup, GroupIndex};
-use crate::plan::outcome::problem::{Problem, ProblemEffect, ProblemPlace, ProblemReason};
+use crate::plan::outcome::problem::{Problem, ProblemPlace, ProblemReason};
 use crate::ray::Ippr;
 use crate::ray::group::HEAD_NAME;
 use crate::snapshot::cluster_object::{ClusterObject, ClusterSpec, DEFAULT_IDLE_TIMEOUT_S};
@@ -49,7 +49,7 @@ impl ClusterConfig {
                 config.problems.push(Problem {
                     at: ProblemPlace::Field(group.path().to_string()),
                     reason: fault,
-                    effect: ProblemEffect::GroupLeft(group.title()),
+                    effect: format!("{} is left as it is", group.title()).into(),
                 });
             } else if let Some(at) = config.number(&group.name) {
                 // A group with the name of an earlier one takes its place, as a key of a Python dict
@@ -110,7 +110,7 @@ impl ClusterConfig {
             self.problems.push(Problem {
                 at: ProblemPlace::Ippr { group: None },
                 reason: ProblemReason::Ippr(problem.clone()),
-                effect: ProblemEffect::GroupsNotGrown,
+                effect: "the groups concerned do not grow in place".into(),
             });
         }
         let mut first: HashMap<&str, &GroupSpec> = HashMap::default();
@@ -136,7 +136,7 @@ impl ClusterConfig {
                         None if group.restarts => ProblemReason::Restarts,
                         None => ProblemReason::IncompleteLimits,
                     },
-                    effect: ProblemEffect::GroupNotGrown(group.title()),
+                    effect: format!("{} does not grow in place", group.title()).into(),
                 });
             }
         }

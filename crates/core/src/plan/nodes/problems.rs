@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::hash::HashSet;
 use crate::plan::demand::requests::listed;
-use crate::plan::outcome::problem::{Problem, ProblemEffect, ProblemPlace, ProblemReason};
+use crate::plan::outcome::problem::{Problem, ProblemPlace, ProblemReason};
 use crate::snapshot::Snapshot;
 use crate::snapshot::cluster_object::ClusterSpec;
 use crate::snapshot::gcs::NodeStatus;
@@ -37,7 +37,7 @@ pub(crate) fn all(snapshot: &Snapshot, pods: &[Pod<'_>]) -> Vec<Problem> {
         Some(Problem {
             at: ProblemPlace::Pod(pod.name.to_owned()),
             reason: ProblemReason::NoPodLabel(missing),
-            effect: ProblemEffect::LeftAlone,
+            effect: "it is left alone".into(),
         })
     });
     problems.extend(unlabelled.take(NAMED));
@@ -53,14 +53,14 @@ pub(crate) fn all(snapshot: &Snapshot, pods: &[Pod<'_>]) -> Vec<Problem> {
             pod: node.instance_id.clone(),
         },
         reason: ProblemReason::StatusUnsaid,
-        effect: ProblemEffect::NotRunning,
+        effect: "it counts as not running".into(),
     }));
     let constraints = snapshot.gcs.cluster_resource_constraints.len();
     if constraints > 1 {
         problems.push(Problem {
             at: ProblemPlace::RequestResources,
             reason: ProblemReason::SeveralConstraints(constraints),
-            effect: ProblemEffect::OnlyFirst,
+            effect: "only the first counts".into(),
         });
     }
     let gangs = snapshot.gcs.pending_gang_resource_requests.iter();
@@ -71,7 +71,7 @@ pub(crate) fn all(snapshot: &Snapshot, pods: &[Pod<'_>]) -> Vec<Problem> {
     problems.extend(gangs.take(NAMED).map(|gang| Problem {
         at: ProblemPlace::PlacementGroup(gang.title().to_owned()),
         reason: ProblemReason::SeveralPlacementConstraints,
-        effect: ProblemEffect::NotPlaced,
+        effect: "it is not placed".into(),
     }));
     problems
 }
@@ -83,7 +83,7 @@ fn of_spec(spec: &ClusterSpec, problems: &mut Vec<Problem>) {
         problems.push(Problem {
             at: ProblemPlace::Field("spec.workerGroupSpecs".to_owned()),
             reason: ProblemReason::NoWorkerGroups,
-            effect: ProblemEffect::NoWorkers,
+            effect: "no worker is launched".into(),
         });
     }
     // Ray divides any value that is present by 60, and accepts no negative timeout of a group.
@@ -100,7 +100,7 @@ fn of_spec(spec: &ClusterSpec, problems: &mut Vec<Problem>) {
     problems.extend(timeouts.take(NAMED).map(|(at, value)| Problem {
         at: ProblemPlace::Field(at),
         reason: ProblemReason::NotATime { value },
-        effect: ProblemEffect::TimeoutAsWritten,
+        effect: "idle nodes go as it says, null as if it was absent".into(),
     }));
     let bad_labels = spec.groups.iter().filter_map(|group| {
         Some(Problem {
@@ -108,7 +108,7 @@ fn of_spec(spec: &ClusterSpec, problems: &mut Vec<Problem>) {
             reason: ProblemReason::BadLabel {
                 key: group.bad_label.clone()?,
             },
-            effect: ProblemEffect::LabelsAsWritten,
+            effect: "the labels count as they are written".into(),
         })
     });
     problems.extend(bad_labels.take(NAMED));

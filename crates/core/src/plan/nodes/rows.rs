@@ -8,7 +8,7 @@
 use crate::hash::{HashMap, HashSet};
 use crate::plan::nodes::group::ClusterConfig;
 use crate::plan::nodes::node::Stage;
-use crate::plan::outcome::problem::{Problem, ProblemEffect, ProblemPlace, ProblemReason};
+use crate::plan::outcome::problem::{Problem, ProblemPlace, ProblemReason};
 use crate::plan::situation::Situation;
 use crate::snapshot::Snapshot;
 use crate::snapshot::gcs::{NodeState, NodeStatus};
@@ -87,7 +87,7 @@ pub(crate) fn take_out_unknown(
             problems.push(Problem {
                 at: ProblemPlace::Pod(row.pod.map_or("", |pod| pod.name).to_owned()),
                 reason: ProblemReason::UnknownGroup(row.group.to_owned()),
-                effect: ProblemEffect::LeftAsItIs,
+                effect: "it is left as it is".into(),
             });
         }
         is_known

@@ -83,17 +83,9 @@ pub(crate) struct SizeNotes {
     /// The reason why the pod is now asked to have another amount of memory, if that is for what is
     /// in use.
     pub(crate) memory_reason: Option<MemoryReason>,
-    /// The time for which the pod is kept while it is idle, if that is another one than for others because it is small.
-    pub(crate) kept: Option<SmallPodKeep>,
-}
-
-/// The time for which a small pod is kept while it is idle.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct SmallPodKeep {
-    pub(crate) seconds: f64,
-    /// The gaps between bursts of work that were seen, and how many ended in that time, if it was
-    /// learnt from them.
-    pub(crate) of_gaps: Option<GapsSeen>,
+    /// Seconds for which the pod is kept while it is idle, if that is another time than for others because it is small,
+    /// and the gaps between bursts of work from which that was learnt, if it was.
+    pub(crate) kept: Option<(f64, Option<GapsSeen>)>,
 }
 
 impl SliceTables {
@@ -118,7 +110,8 @@ impl SliceTables {
 
     /// Seconds for which a node may be idle, if that is another time than for others of its group.
     pub(crate) fn idle_timeout_s(&self, node: NodeIndex) -> Option<f64> {
-        Some(self.sizes.get(&node)?.kept?.seconds)
+        let (seconds, _) = self.sizes.get(&node)?.kept?;
+        Some(seconds)
     }
 
     /// The nodes that a group keeps beyond its minimum.

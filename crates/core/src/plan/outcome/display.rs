@@ -2,13 +2,11 @@
 
 use std::fmt;
 
+use crate::plan::outcome::amounts::{amount_text, cpu, memory};
 use crate::plan::outcome::plan::{
-    ClusterEnd, ClusterEndPolicy, CountedUsers, ExcessNode, GroupPlan, GrowthDemand, MemoryReason,
-    Plan, PodResize, RayletSync,
+    ClusterEnd, ClusterEndPolicy, CountedUsers, ExcessNode, GroupPlan, Plan, PodResize, RayletSync,
 };
-use crate::plan::outcome::unmet::amount_text;
 use crate::plan::strategy::Strategy;
-use crate::quantity::Quantity;
 use crate::snapshot::moment;
 
 /// The most of the resources held by work that are named.
@@ -177,35 +175,6 @@ impl PodResize {
     }
 }
 
-impl fmt::Display for GrowthDemand {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "for {} x {}", self.count, self.demand)?;
-        if self.others > 0 {
-            write!(f, " and {} more", self.others)?;
-        }
-        Ok(())
-    }
-}
-
-impl fmt::Display for MemoryReason {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match *self {
-            Self::NearlyFull { bytes } => write!(f, "{} is in use", mebibytes(bytes)),
-            Self::MostlyFree { bytes, seconds } => {
-                let most = mebibytes(bytes);
-                write!(f, "no more than {most} was in use for {seconds} s")
-            }
-        }
-    }
-}
-
-/// Bytes in whole mebibytes, because what is in use is never round.
-pub fn mebibytes(bytes: i64) -> String {
-    const MEBIBYTE: i64 = 1 << 20;
-    let up = bytes.max(0).saturating_add(MEBIBYTE - 1);
-    memory(up - up % MEBIBYTE)
-}
-
 impl fmt::Display for ExcessNode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {
@@ -244,12 +213,4 @@ impl RayletSync {
         let (cpu, memory) = (cpu(self.cpu_milli), memory(self.memory_bytes));
         format!("{cpu} CPU, {memory}")
     }
-}
-
-pub(crate) fn cpu(milli: i64) -> String {
-    Quantity::from_milli(milli).display_cpu()
-}
-
-pub(crate) fn memory(bytes: i64) -> String {
-    Quantity::from_units(bytes).display_memory()
 }

@@ -9,6 +9,7 @@
 //!
 //! In: nothing but values. Invariant: whatever a plan does or leaves has a reason here that a person can read.
 
+pub(crate) mod amounts;
 pub(crate) mod cause;
 pub(crate) mod display;
 pub(crate) mod plan;

@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::plan::outcome::amounts::mebibytes;
 use crate::plan::outcome::cause::RemovalCause;
 use crate::plan::outcome::problem::{Problem, ProblemReason};
-use crate::plan::outcome::resize_note::PodNote;
+use crate::plan::outcome::resize_note::ResizeNote;
 use crate::plan::outcome::unmet::Unmet;
 use crate::plan::slices::departures::reason::Departure;
 use crate::plan::slices::standby::reason::StandbyLaunch;
@@ -33,10 +34,10 @@ pub struct Plan {
     pub resizes: Vec<PodResize>,
     /// The raylets that are to be told the size of their pod.
     pub raylet_syncs: Vec<RayletSync>,
-    /// The notes about resizes that pods are to have, where they differ from the notes that the
-    /// pods have now. They are part of how the plan is carried out, not of what it says.
+    /// The notes about resizes that pods are to have, each with the name of its pod, where they differ from the notes
+    /// that the pods have now. They are part of how the plan is carried out, not of what it says.
     #[serde(skip)]
-    pub notes: Vec<PodNote>,
+    pub notes: Vec<(String, ResizeNote)>,
     /// The workers whose marks for node autoscalers change.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub holds: Vec<NodeHold>,
@@ -138,8 +139,12 @@ pub struct PodResize {
 }
 
 /// The demand for which a pod grows.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema, thiserror::Error)]
 #[serde(rename_all = "camelCase")]
+#[error(
+    "for {count} x {demand}{}",
+    if *others > 0 { format!(" and {others} more") } else { String::new() }
+)]
 pub struct GrowthDemand {
     /// The first of it, in words for people.
     pub demand: String,
@@ -150,17 +155,19 @@ pub struct GrowthDemand {
 }
 
 /// The reason why a pod gets another amount of memory, by what is really in use.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema, thiserror::Error)]
 #[serde(rename_all = "camelCase")]
 pub enum MemoryReason {
     /// The memory of the pod is nearly full, or will be soon.
     #[serde(rename_all = "camelCase")]
+    #[error("{} is in use", mebibytes(*bytes))]
     NearlyFull {
         /// The bytes in use.
         bytes: i64,
     },
     /// The pod was given more because its memory was nearly full, and it is not any more.
     #[serde(rename_all = "camelCase")]
+    #[error("no more than {} was in use for {seconds} s", mebibytes(*bytes))]
     MostlyFree {
         /// The most bytes in use in that time.
         bytes: i64,

@@ -1,7 +1,7 @@
 //! Remarks of the report on single nodes: why a pod did not grow, or why it is removed.
 
+use crate::plan::outcome::amounts::{cpu, mebibytes, memory};
 use crate::plan::outcome::cause::RemovalCause;
-use crate::plan::outcome::display::{cpu, mebibytes, memory};
 use crate::plan::slices::small_pods::reason::KeptSmall;
 use crate::plan::slices::standby::reason::StandbyReason;
 use crate::text::text_in_json;

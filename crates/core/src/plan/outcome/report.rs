@@ -5,11 +5,12 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::plan::outcome::display::{cpu, memory};
 use crate::plan::outcome::remark::NodeRemark;
 use crate::plan::outcome::step::PlacementStep;
 use crate::plan::outcome::unmet::DemandKind;
 pub use crate::ray::resource::CpuAndMemory;
+use crate::snapshot::is_default;
+use crate::text::first_of;
 
 /// The reasons why the plan is as it is.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
@@ -60,8 +61,9 @@ pub struct StandbyReport {
 }
 
 /// Units of a demand that were placed in the same step on nodes of the same group.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema, thiserror::Error)]
 #[serde(rename_all = "camelCase")]
+#[error("{count} on {step} (nodes of {group}: {nodes})")]
 pub struct Placed {
     /// The step of packing.
     pub step: PlacementStep,
@@ -84,7 +86,7 @@ pub struct GroupReport {
     /// The number of pending nodes.
     pub pending: u64,
     /// The number of terminating pods, which stand for no node any more.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub terminating: u64,
     /// The number of new nodes needed.
     pub launch: u64,
@@ -132,8 +134,9 @@ impl GroupSizes {
 }
 
 /// Nodes of one group for which the same reason holds.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema, thiserror::Error)]
 #[serde(rename_all = "camelCase")]
+#[error("{}: {reason}", first_of(pods, *count))]
 pub struct NodeReport {
     /// The name of the group.
     pub group: String,
@@ -143,21 +146,6 @@ pub struct NodeReport {
     pub count: u64,
     /// The reason why the nodes are not grown, or why they are removed.
     pub reason: NodeRemark,
-}
-
-impl fmt::Display for Placed {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let place = match self.step {
-            PlacementStep::Free => "free resources",
-            PlacementStep::InFlight => "a resize in progress",
-            PlacementStep::Grow => "growing pods",
-            PlacementStep::RoomToGrow => "room to grow in place, which costs nothing",
-            PlacementStep::Pending => "pending nodes",
-            PlacementStep::Launch => "new nodes",
-        };
-        let (count, group, nodes) = (self.count, &self.group, self.nodes);
-        write!(f, "{count} on {place} (nodes of {group}: {nodes})")
-    }
 }
 
 impl fmt::Display for PlanReport {
@@ -188,8 +176,7 @@ impl fmt::Display for PlanReport {
                 write!(f, "; {limit}")?;
             }
             if let Some(below) = group.below_limits {
-                let (cpu, memory) = (cpu(below.cpu_milli), memory(below.memory_bytes));
-                write!(f, "; {cpu} CPU and {memory} below their resize limits")?;
+                write!(f, "; {below} below their resize limits")?;
             }
             writeln!(f)?;
         }
@@ -198,23 +185,4 @@ impl fmt::Display for PlanReport {
         }
         Ok(())
     }
-}
-
-impl fmt::Display for NodeReport {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let more = self.count.saturating_sub(self.pods.len() as u64);
-        f.write_str(&self.pods.join(", "))?;
-        if more > 0 {
-            write!(f, " and {more} more")?;
-        }
-        write!(f, ": {}", self.reason)
-    }
-}
-
-#[expect(
-    clippy::trivially_copy_pass_by_ref,
-    reason = "the signature that serde calls"
-)]
-fn is_zero(count: &u64) -> bool {
-    *count == 0
 }

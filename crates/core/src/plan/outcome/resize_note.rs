@@ -27,15 +27,6 @@ pub struct ResizeNote {
     pub last_failed_reason: Option<String>,
 }
 
-/// The note that a pod is to have.
-#[derive(Debug, Clone, PartialEq)]
-pub struct PodNote {
-    /// The name of the pod.
-    pub pod: String,
-    /// The note that it is to have.
-    pub note: ResizeNote,
-}
-
 impl ResizeNote {
     /// The note on a pod, if there is one. Returns an error where it is not JSON. A field that is
     /// missing or of another type counts as absent.

@@ -5,9 +5,9 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::plan::outcome::amounts::amount_text;
 use crate::plan::slices::gangs::reason::NextTry;
 use crate::plan::slices::growth_backoff::reason::CountedAtBase;
-use crate::quantity::Quantity;
 use crate::text::text_in_json;
 
 /// A demand that cannot be met.
@@ -134,18 +134,6 @@ fn in_brackets(remark: Option<&impl fmt::Display>) -> String {
     remark
         .map(|remark| format!(" ({remark})"))
         .unwrap_or_default()
-}
-
-/// An amount of a resource in words, for people.
-#[expect(clippy::cast_possible_truncation, reason = "whole bytes, saturating")]
-pub(crate) fn amount_text(name: &str, amount: f64) -> String {
-    let bytes = name == "memory" || name == "object_store_memory";
-    // Ray takes fractions of bytes too; such an amount is shown as it was asked for.
-    if bytes && amount.fract() == 0.0 {
-        Quantity::from_units(amount as i64).display_memory()
-    } else {
-        amount.to_string()
-    }
 }
 
 text_in_json!(UnmetReason);

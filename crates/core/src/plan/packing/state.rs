@@ -7,10 +7,10 @@ use crate::plan::demand::names::{Name, Names};
 use crate::plan::demand::shape::Shapes;
 use crate::plan::growth::headroom::NodeHeadroom;
 use crate::plan::list::{ByGroup, GroupIndex, KubeNodeIndex, List, NodeIndex};
-use crate::plan::nodes::node::{Fate, NodeClasses, NodeGroup, PlannedNode};
+use crate::plan::nodes::node::{Fate, NodeClasses, PlannedNode};
 use crate::plan::nodes::preference::Preference;
 use crate::plan::nodes::tables::SliceTables;
-use crate::plan::outcome::problem::{Problem, ProblemEffect, ProblemPlace, ProblemReason};
+use crate::plan::outcome::problem::{Problem, ProblemPlace, ProblemReason};
 use crate::plan::packing::budget::WorkBudget;
 use crate::plan::slices::blocked::reason::BlockReason;
 use crate::plan::slices::growth_backoff::reason::CountedAtBase;
@@ -72,8 +72,8 @@ impl DecisionState {
     /// The name of a node's group.
     pub(crate) fn group_name<'a>(&'a self, node: &'a PlannedNode) -> &'a str {
         match &node.group {
-            NodeGroup::Known(number) => self.name(*number),
-            NodeGroup::Gone(name) => name,
+            Ok(number) => self.name(*number),
+            Err(name) => name,
         }
     }
 
@@ -212,7 +212,10 @@ impl DecisionState {
         self.is_cut.then_some(Problem {
             at: ProblemPlace::Workers,
             reason: ProblemReason::TooManyWorkers(self.max_workers),
-            effect: ProblemEffect::NoMoreLaunched,
+            effect:
+                "no more are launched; set reconcile.maxWorkersPerCluster in a RayPolicy if so \
+                     many are meant"
+                    .into(),
         })
     }
 

@@ -35,15 +35,6 @@ use crate::snapshot::history::FollowedMemory;
 /// have the pod resized again and again.
 const HOLD: Retry = Retry::UP_TO_AN_HOUR;
 
-/// The memory that a pod is to get because what it has is nearly full.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Relief {
-    node: NodeIndex,
-    in_use: InUse,
-    /// All that it is to have, in bytes.
-    memory: i64,
-}
-
 /// The groups of a cluster whose memory in use counts, by name: those whose resize limits have more
 /// memory than their template.
 pub fn followed_groups(cluster: &ClusterObject, settings: &PlanSettings) -> BTreeSet<String> {
@@ -57,12 +48,12 @@ pub fn followed_groups(cluster: &ClusterObject, settings: &PlanSettings) -> BTre
     grows.map(|group| group.name.clone()).collect()
 }
 
-/// Takes the memory that pods are to get off what their Kubernetes nodes have left,
-/// before demand takes it. The fullest pods come first.
-pub(crate) fn reserve(state: &mut DecisionState) -> Vec<Relief> {
+/// Takes the memory that pods are to get because theirs is nearly full off what their Kubernetes nodes have left,
+/// before demand takes it. Returns all the memory that each is to have, in bytes. The fullest pods come first.
+pub(crate) fn reserve(state: &mut DecisionState) -> Vec<(NodeIndex, i64)> {
     let mut full: Vec<(i128, NodeIndex, InUse)> = Vec::new();
     for (number, node) in state.entries() {
-        let has_work = node.stage() == Stage::Running && !node.is_idle() && node.stays();
+        let has_work = node.stage == Stage::Running && !node.is_idle() && node.stays();
         let resize = node.resize.as_deref();
         let Some(resize) = resize.filter(|resize| has_work && resize.can_grow()) else {
             continue;
@@ -103,38 +94,33 @@ pub(crate) fn reserve(state: &mut DecisionState) -> Vec<Relief> {
         if let Some(at) = kube_node {
             state.headrooms[at].give(now, then);
         }
-        reliefs.push(Relief {
-            node: number,
-            in_use,
-            memory,
-        });
+        reliefs.push((number, memory));
     }
     reliefs
 }
 
 /// Asks the pods to grow.
-pub(crate) fn grant(state: &mut DecisionState, reliefs: &[Relief], now: f64) {
-    for relief in reliefs {
-        let node = &mut state.nodes[relief.node];
+pub(crate) fn grant(state: &mut DecisionState, reliefs: &[(NodeIndex, i64)], now: f64) {
+    for (number, relief) in reliefs {
+        let node = &mut state.nodes[*number];
         let stays = node.fate == Fate::Stay;
         let resize = node.resize.as_deref_mut().filter(|_| stays);
-        let Some((resize, notes)) = resize.zip(state.tables.sizes.get_mut(&relief.node)) else {
+        let Some((resize, notes)) = resize.zip(state.tables.sizes.get_mut(number)) else {
             continue;
         };
         let for_demand = resize.progress == ResizeProgress::New;
-        let more = relief.memory.saturating_sub(resize.current.memory);
+        let more = relief.saturating_sub(resize.current.memory);
         // Demand has asked for what it adds to the pod, and the work that runs uses memory that it
         // has not asked for, so the pod gets both.
         let memory = if for_demand {
             let limit = resize.limit().memory.max(resize.desired.memory);
             resize.desired.memory.saturating_add(more).min(limit)
         } else {
-            relief.memory
+            *relief
         };
         if resize.ask(None, Some(memory)) && !for_demand {
-            notes.memory_reason = Some(MemoryReason::NearlyFull {
-                bytes: relief.in_use.bytes,
-            });
+            let bytes = notes.in_use.map(|in_use| in_use.bytes);
+            notes.memory_reason = bytes.map(|bytes| MemoryReason::NearlyFull { bytes });
             let previous = notes.followed;
             notes.followed = Some(FollowedMemory {
                 // The pod does not come down below what it has before it grows, or of several times had before the
@@ -164,7 +150,7 @@ pub(crate) fn give_back(state: &mut DecisionState, holders: &HashSet<NodeIndex>,
         let requested = taken.unwrap_or(0.0).ceil() as i64;
         let may = !node.head
             && node.fate == Fate::Stay
-            && node.stage() == Stage::Running
+            && node.stage == Stage::Running
             && !holders.contains(&number);
         let for_demand = node.has_promised_resources();
         if let Some((resize, notes)) =

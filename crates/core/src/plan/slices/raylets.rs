@@ -6,8 +6,8 @@ use crate::plan::growth::resize::ResizeProgress;
 use crate::plan::growth::size::counted;
 use crate::plan::nodes::group::ClusterConfig;
 use crate::plan::nodes::node::{PlannedNode, SizeNames};
-use crate::plan::outcome::problem::{Problem, ProblemEffect, ProblemPlace, ProblemReason};
-use crate::plan::outcome::unmet::amount_text;
+use crate::plan::outcome::amounts::amount_text;
+use crate::plan::outcome::problem::{COUNTED_UP_TO_TOTAL, Problem, ProblemPlace, ProblemReason};
 use crate::plan::packing::state::DecisionState;
 use crate::snapshot::gcs::{LiveNodes, NodeState};
 use crate::snapshot::group_spec::GroupSpec;
@@ -29,7 +29,7 @@ pub(crate) fn mend(state: &mut DecisionState) {
 
 fn mend_one(node: &mut PlannedNode, names: SizeNames) {
     let runs = node.ray_id().is_some();
-    let raylet = node.raylet_size();
+    let raylet = node.raylet.as_ref();
     let Some(resize) = &mut node.resize else {
         return;
     };
@@ -37,12 +37,12 @@ fn mend_one(node: &mut PlannedNode, names: SizeNames) {
     // A raylet that starts rounds the CPU up to whole cores and finds its memory by itself, so that
     // these amounts may differ from the pod's.
     let at_first_size = current == resize.base;
-    let differs = raylet.is_some_and(|(cpu, memory)| {
-        let is_apart = |cores: f64| (cpu - cores).abs() > RAYLET_STEP;
+    let differs = raylet.is_some_and(|raylet| {
+        let is_apart = |cores: f64| (raylet.cpu - cores).abs() > RAYLET_STEP;
         let is_cpu_apart =
             is_apart(current.cpu) && (!at_first_size || is_apart(current.cpu.ceil()));
         let counts_memory = resize.noted.is_some() || !at_first_size;
-        is_cpu_apart || counts_memory && (memory - counted(current.memory)).abs() > 1.0
+        is_cpu_apart || counts_memory && (raylet.memory - counted(current.memory)).abs() > 1.0
     });
     let is_quiet = resize.note.resizing_at.is_none() && resize.progress == ResizeProgress::Finished;
     resize.noted_sync = runs && (resize.is_to_sync() || is_quiet && differs);
@@ -86,7 +86,7 @@ pub(crate) fn believe(
                         resource: resource.clone(),
                         amounts: format!("{given}, but the raylet of pod {pod} reports {has}"),
                     },
-                    effect: ProblemEffect::CountedUpToTotal,
+                    effect: COUNTED_UP_TO_TOTAL.into(),
                 });
             }
             *amount = reported;
@@ -103,9 +103,10 @@ fn youngest_pods<'a>(
 ) -> HashMap<&'a str, (&'a str, &'a NodeState)> {
     // The size with which a group makes pods now.
     let is_as_made = |pod: &Pod<'_>, group: &GroupSpec| match group.base {
-        Some(base) => pod.containers().first().is_some_and(|ray| {
-            pod_size::size(ray.resources.requests, ray.resources.limits) == Ok(base)
-        }),
+        Some(base) => pod
+            .containers()
+            .first()
+            .is_some_and(|ray| pod_size::size(ray.resources) == Ok(base)),
         None => pod.requests() == group.pod_requests,
     };
     let mut youngest = HashMap::default();

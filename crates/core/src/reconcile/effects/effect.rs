@@ -1,9 +1,8 @@
 //! Effects: the calls that change a cluster, as data.
 
-use std::fmt;
-
 use json_patch::Patch;
 use serde_json::Value;
+use strum::VariantNames as _;
 
 use crate::plan::{Deletion, RemovalCause};
 use crate::snapshot::NodeId;
@@ -11,13 +10,16 @@ use crate::snapshot::autoscaling_state::AutoscalingState;
 
 /// The target of an effect, a failure or a back-off. A failure on one target never stops the work
 /// on another.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, thiserror::Error)]
 pub enum EffectTarget {
     /// The RayCluster as a whole: its one patch, its report to Ray, its error text.
+    #[error("the RayCluster")]
     Cluster,
     /// One worker group, by name.
+    #[error("group {0}")]
     Group(String),
     /// One pod and the Ray node in it, by the pod's name.
+    #[error("pod {0}")]
     Pod(String),
 }
 
@@ -40,12 +42,15 @@ pub enum EffectClass {
 }
 
 /// One call to the API server or to the GCS.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, strum::IntoStaticStr, strum::VariantNames, thiserror::Error)]
+#[strum(serialize_all = "kebab-case")]
 pub enum Effect {
     /// PATCH of the RayCluster, `application/json-patch+json`.
+    #[error("{}", if .0.changes.is_empty() { "patching the RayCluster" } else { "scaling worker groups" })]
     PatchCluster(ClusterPatch),
     /// DELETE of the RayCluster, because nobody uses it and its spec asks for that. It fails with 409 if the object is
     /// another one by now, or has changed since it was read.
+    #[error("deleting the RayCluster")]
     DeleteCluster {
         /// The object's `metadata.uid`.
         uid: String,
@@ -54,20 +59,26 @@ pub enum Effect {
     },
     /// PATCH of the pod, `application/strategic-merge-patch+json`: Ray's record of its resizes, or the
     /// marks for node autoscalers.
+    #[error("writing annotations on pod {}", .0.pod)]
     NotePod(PodPatch),
     /// PATCH of the pod's subresource `resize`, `application/strategic-merge-patch+json`.
+    #[error("resizing pod {}", .0.pod)]
     ResizePod(PodPatch),
     /// `AutoscalerStateService.ResizeRayletResourceInstances`
+    #[error("resizing the raylet of pod {}", .0.pod)]
     ResizeRaylet(RayletResize),
     /// `AutoscalerStateService.DrainNode`, or `NodeInfoGcsService.DrainNode` for a node that is
     /// stopped.
+    #[error("draining the Ray node of pod {}", .0.pod)]
     Drain(Drain),
     /// `AutoscalerStateService.ReportAutoscalingState`
+    #[error("reporting the state of scaling to Ray")]
     Report(AutoscalingState),
     /// `InternalKVGcsService.InternalKVPut` of the key [`ERROR_KEY`] in the default (empty)
     /// namespace, overwriting: the text that `ray status` and drivers show. The text is empty when
     /// nothing is wrong; then `InternalKVDel` is called instead, since drivers would print an empty
     /// warning.
+    #[error("telling Ray what is wrong")]
     PutError(String),
 }
 
@@ -179,40 +190,11 @@ pub enum Reply {
 
 impl Effect {
     /// The short names of all kinds of effects.
-    pub const KINDS: [&'static str; 8] = [
-        "patch-cluster",
-        "delete-cluster",
-        "note-pod",
-        "resize-pod",
-        "resize-raylet",
-        "drain",
-        "report",
-        "put-error",
-    ];
+    pub const KINDS: &'static [&'static str] = Self::VARIANTS;
 
     /// A short name for logs and metrics, one for each kind of effect.
-    pub const fn kind(&self) -> &'static str {
-        // The names are taken from the list, so that the list has the name of every kind.
-        let [
-            patch_cluster,
-            delete_cluster,
-            note_pod,
-            resize_pod,
-            resize_raylet,
-            drain,
-            report,
-            put_error,
-        ] = Self::KINDS;
-        match self {
-            Self::PatchCluster(_) => patch_cluster,
-            Self::DeleteCluster { .. } => delete_cluster,
-            Self::NotePod(_) => note_pod,
-            Self::ResizePod(_) => resize_pod,
-            Self::ResizeRaylet(_) => resize_raylet,
-            Self::Drain(_) => drain,
-            Self::Report(_) => report,
-            Self::PutError(_) => put_error,
-        }
+    pub fn kind(&self) -> &'static str {
+        self.into()
     }
 
     /// The class of work that this effect belongs to, which is what a back-off holds up.
@@ -238,33 +220,5 @@ impl Effect {
                 | Self::NotePod(_)
                 | Self::ResizePod(_)
         )
-    }
-}
-
-impl fmt::Display for Effect {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::PatchCluster(patch) if patch.changes.is_empty() => {
-                f.write_str("patching the RayCluster")
-            }
-            Self::PatchCluster(_) => f.write_str("scaling worker groups"),
-            Self::DeleteCluster { .. } => f.write_str("deleting the RayCluster"),
-            Self::NotePod(patch) => write!(f, "writing annotations on pod {}", patch.pod),
-            Self::ResizePod(patch) => write!(f, "resizing pod {}", patch.pod),
-            Self::ResizeRaylet(resize) => write!(f, "resizing the raylet of pod {}", resize.pod),
-            Self::Drain(drain) => write!(f, "draining the Ray node of pod {}", drain.pod),
-            Self::Report(_) => f.write_str("reporting the state of scaling to Ray"),
-            Self::PutError(_) => f.write_str("telling Ray what is wrong"),
-        }
-    }
-}
-
-impl fmt::Display for EffectTarget {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Cluster => f.write_str("the RayCluster"),
-            Self::Group(name) => write!(f, "group {name}"),
-            Self::Pod(name) => write!(f, "pod {name}"),
-        }
     }
 }

@@ -1,17 +1,17 @@
 //! The meaning of a failed call: the target that it concerns, and whether trying again makes sense.
 
-use std::fmt;
-
 use crate::quantity::Quantity;
 use crate::ray::resource::Amounts;
 use crate::reconcile::effects::effect::Effect;
 
 /// A call that failed, as the shell saw it.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum Failure {
     /// The API server answered with a `Status`.
+    #[error("HTTP {}: {}", .0.code, .0.message)]
     Api(ApiStatus),
     /// The GCS answered with an error, or gRPC did.
+    #[error("the GCS: {message}")]
     Gcs {
         /// The kind of the error.
         kind: GcsKind,
@@ -20,13 +20,16 @@ pub enum Failure {
     },
     /// There was no answer: no connection, or no answer in time. Whether the call took effect is
     /// unknown.
+    #[error("no answer: {0}")]
     NoAnswer(String),
     /// The call was not sent: the write permission or the Lease ended before the call could have
     /// been completed.
+    #[error("not sent: {0}")]
     NotSent(String),
     /// The call was not sent: too many requests wait for the API server already, or it has asked
     /// clients to slow down. The objects that were read are not known to be stale, and asking again
     /// at once would make the overload worse.
+    #[error("not sent: {0}")]
     NotAdmitted(String),
 }
 
@@ -193,17 +196,6 @@ fn allocatable(message: &str) -> Amounts {
     Amounts {
         cpu: number("cpu").map(Quantity::from_milli),
         memory: number("memory").map(Quantity::from_units),
-    }
-}
-
-impl fmt::Display for Failure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Api(status) => write!(f, "HTTP {}: {}", status.code, status.message),
-            Self::Gcs { message, .. } => write!(f, "the GCS: {message}"),
-            Self::NoAnswer(why) => write!(f, "no answer: {why}"),
-            Self::NotSent(why) | Self::NotAdmitted(why) => write!(f, "not sent: {why}"),
-        }
     }
 }
 

@@ -16,6 +16,7 @@ use crate::ray::initial_sizes;
 use crate::ray::reconcile::RECORD;
 use crate::reconcile::effects::effect::{ClusterPatch, GroupChange};
 use crate::snapshot::Snapshot;
+use crate::text::first_of;
 
 /// The changes to one worker group.
 #[derive(Debug, Clone, PartialEq)]
@@ -240,12 +241,8 @@ impl ReplicaChange<'_> {
         parts.extend(causes.into_iter().map(|cause| {
             let deletions = self.group.deletions().filter(|gone| gone.cause == cause);
             let pods: Vec<&str> = deletions.map(|gone| gone.pod.as_str()).collect();
-            let names = pods[..pods.len().min(3)].join(", ");
-            let more = match pods.len().saturating_sub(3) {
-                0 => String::new(),
-                more => format!(" and {more} more"),
-            };
-            format!("delete {names}{more} ({cause})")
+            let names = first_of(&pods[..pods.len().min(3)], pods.len() as u64);
+            format!("delete {names} ({cause})")
         }));
         if parts.is_empty() {
             parts.push("deleted pods are gone, the list of pods to delete is cleared".to_owned());

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::plan::{ResizeNote, STATUS_ANNOTATION};
 use crate::quantity::Quantity;
-use crate::ray::resource::{Amounts, CpuAndMemory};
+use crate::ray::resource::{Amounts, CpuAndMemory, bytes};
 use crate::reconcile::effects::effect::{Effect, PodPatch};
 use crate::reconcile::effects::pod_level::{PodLevel, written};
 use crate::snapshot::pod::Pod;
@@ -16,22 +16,15 @@ pub(crate) struct PodSize {
     pub(crate) name: String,
     uid: String,
     container: String,
-    cpu: AppliedAmount,
-    memory: AppliedAmount,
+    /// The resources of the ray container, as the pod's spec has them.
+    ray: Resources,
+    /// The amounts by which its limits exceed its requests. A resize keeps them, because Kubernetes refuses a resize
+    /// that changes the pod's quality-of-service class.
+    gap: Amounts,
+    /// The requests of the pod besides this container.
+    others: Amounts,
     /// The pod as a whole, if it has resources of its own.
     pod_level: Option<PodLevel>,
-}
-
-/// One resource of the ray container, as the pod's spec has it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct AppliedAmount {
-    limit: Option<Quantity>,
-    request: Option<Quantity>,
-    /// The amount by which the limit exceeds the request. A resize keeps it, because Kubernetes
-    /// refuses a resize that changes the pod's quality-of-service class.
-    gap: Quantity,
-    /// The requests of the pod besides this container.
-    others: Quantity,
 }
 
 impl PodSize {
@@ -39,37 +32,27 @@ impl PodSize {
     /// field that every pod in the API server has.
     pub(crate) fn of(pod: Pod<'_>, template: Resources) -> Option<Self> {
         let container = pod.containers().first()?;
-        let (limits, requests) = (container.resources.limits, container.resources.requests);
+        let ray = container.resources;
         let (cpu_gap, memory_gap) = crate::plan::gap(&pod);
         let pod_level = PodLevel::of(&pod, template);
         let all = match &pod_level {
             // Its request follows those of its containers.
-            Some(pod_level) => pod_level
-                .containers(container.resources)
-                .plus(pod.object.spec.overhead),
+            Some(pod_level) => pod_level.containers(ray).plus(pod.object.spec.overhead),
             None => pod.requests(),
         };
-        let amount = |name: &str, gap: Quantity| {
-            // The API server takes a limit for the request if only the limit is set.
-            let own = requests.or(limits).get(name);
-            AppliedAmount {
-                limit: limits.get(name),
-                request: requests.get(name),
-                gap,
-                others: all
-                    .get(name)
-                    .unwrap_or_default()
-                    .checked_sub(own.unwrap_or_default())
-                    .unwrap_or_default()
-                    .max(Quantity::ZERO),
-            }
+        // The API server takes a limit for the request if only the limit is set.
+        let own = ray.requests.or(ray.limits);
+        let rest = |all: Option<Quantity>, own: Option<Quantity>| {
+            let rest = all.unwrap_or_default().checked_sub(own.unwrap_or_default());
+            rest.unwrap_or_default().max(Quantity::ZERO)
         };
         Some(Self {
             name: pod.name.to_owned(),
             uid: pod.uid().to_owned(),
             container: container.name.clone(),
-            cpu: amount("cpu", cpu_gap),
-            memory: amount("memory", memory_gap),
+            ray,
+            gap: Amounts::new(cpu_gap, memory_gap),
+            others: Amounts::new(rest(all.cpu, own.cpu), rest(all.memory, own.memory)),
             pod_level,
         })
     }
@@ -77,24 +60,13 @@ impl PodSize {
     /// The strategic-merge patch of the subresource `resize`. Resources that already have the
     /// wanted size are left out.
     pub(crate) fn patch(&self, target: CpuAndMemory) -> Value {
-        let (cpu, memory) = (&self.cpu, &self.memory);
-        let mut ray = Resources {
-            requests: Amounts {
-                cpu: cpu.request,
-                memory: memory.request,
-            },
-            limits: Amounts {
-                cpu: cpu.limit,
-                memory: memory.limit,
-            },
-        };
-        let mut changes = Vec::new();
-        for (name, amount, size) in self.sizes(target) {
-            if amount.differs(size) {
+        let (mut ray, mut changes) = (self.ray, Vec::new());
+        for (name, size) in sizes(target) {
+            if self.differs_in(name, size) {
                 changes.push(name);
                 // A resize may not add a limit where that changes the pod's quality-of-service class.
-                ray.limits.set(name, amount.limit.map(|_| size));
-                ray.requests.set(name, Some(amount.request_for(size)));
+                ray.limits.set(name, ray.limits.get(name).map(|_| size));
+                ray.requests.set(name, Some(self.request_for(name, size)));
             }
         }
         let mut spec = json!({});
@@ -127,9 +99,8 @@ impl PodSize {
 
     /// Returns whether the pod's spec differs from the wanted size: the limit, or the request where there is no limit.
     pub(crate) fn differs(&self, target: CpuAndMemory) -> bool {
-        self.sizes(target)
-            .into_iter()
-            .any(|(_, amount, size)| amount.differs(size))
+        let mut sizes = sizes(target).into_iter();
+        sizes.any(|(name, size)| self.differs_in(name, size))
     }
 
     /// The wanted size, raised to what the raylet has kept in each resource that was to shrink.
@@ -145,8 +116,8 @@ impl PodSize {
             _ => target,
         };
         CpuAndMemory {
-            cpu_milli: raise(target.cpu_milli, cpu, 1000.0, milli(self.cpu.size())),
-            memory_bytes: raise(target.memory_bytes, memory, 1.0, units(self.memory.size())),
+            cpu_milli: raise(target.cpu_milli, cpu, 1000.0, milli(self.size("cpu"))),
+            memory_bytes: raise(target.memory_bytes, memory, 1.0, bytes(self.size("memory"))),
         }
     }
 
@@ -154,55 +125,51 @@ impl PodSize {
     /// stated it; says whether it did.
     pub(crate) fn learn(&self, note: &mut ResizeNote, allocatable: Amounts) -> bool {
         // The largest size with which the pod requests no more than that, and never less than its present size.
-        let largest = |amount: &AppliedAmount, allocatable: Quantity| {
-            let room = allocatable.checked_sub(amount.others).unwrap_or_default();
-            let limit = room.checked_add(amount.gap).unwrap_or(room);
-            limit.max(amount.size())
+        let largest = |name: &str| {
+            let room = allocatable.get(name)?.checked_sub(self.others.get(name)?);
+            let room = room.unwrap_or_default();
+            let limit = room.checked_add(self.gap.get(name)?).unwrap_or(room);
+            Some(limit.max(self.size(name)))
         };
-        let cpu = allocatable.cpu.map(|amount| largest(&self.cpu, amount));
-        let memory = allocatable
-            .memory
-            .map(|amount| largest(&self.memory, amount));
+        let (cpu, memory) = (largest("cpu"), largest("memory"));
         #[expect(clippy::cast_precision_loss, reason = "exact up to nine million cores")]
         if let Some(cpu) = cpu {
             note.suggested_max_cpu = Some(milli(cpu) as f64 / 1000.0);
         }
         if let Some(memory) = memory {
-            note.suggested_max_memory = Some(units(memory));
+            note.suggested_max_memory = Some(bytes(memory));
         }
         cpu.is_some() || memory.is_some()
     }
 
-    fn sizes(&self, target: CpuAndMemory) -> [(&'static str, &AppliedAmount, Quantity); 2] {
-        let cpu = Quantity::from_milli(target.cpu_milli);
-        let memory = Quantity::from_units(target.memory_bytes);
-        [("cpu", &self.cpu, cpu), ("memory", &self.memory, memory)]
+    /// The limit of a resource, or the request where there is no limit.
+    fn size(&self, name: &str) -> Quantity {
+        let either = self.ray.limits.or(self.ray.requests);
+        either.get(name).unwrap_or_default()
+    }
+
+    fn request_for(&self, name: &str, size: Quantity) -> Quantity {
+        let limit = self.ray.limits.get(name);
+        let gap = self.gap.get(name).filter(|_| limit.is_some());
+        gap.and_then(|gap| size.checked_sub(gap)).unwrap_or(size)
+    }
+
+    fn differs_in(&self, name: &str, size: Quantity) -> bool {
+        let Resources { requests, limits } = self.ray;
+        limits.get(name).is_some_and(|limit| limit != size)
+            || requests.get(name) != Some(self.request_for(name, size))
     }
 }
 
-impl AppliedAmount {
-    /// The limit, or the request where there is no limit.
-    fn size(&self) -> Quantity {
-        self.limit.or(self.request).unwrap_or_default()
-    }
-
-    fn request_for(&self, size: Quantity) -> Quantity {
-        let request = self.limit.and_then(|_| size.checked_sub(self.gap));
-        request.unwrap_or(size)
-    }
-
-    fn differs(&self, size: Quantity) -> bool {
-        self.limit.is_some_and(|limit| limit != size)
-            || self.request != Some(self.request_for(size))
-    }
+/// The amounts of a size, with their names.
+fn sizes(target: CpuAndMemory) -> [(&'static str, Quantity); 2] {
+    let cpu = Quantity::from_milli(target.cpu_milli);
+    let memory = Quantity::from_units(target.memory_bytes);
+    [("cpu", cpu), ("memory", memory)]
 }
 
 fn milli(quantity: Quantity) -> i64 {
     i64::try_from(quantity.nanos() / 1_000_000).unwrap_or(i64::MAX)
-}
-
-fn units(quantity: Quantity) -> i64 {
-    i64::try_from(quantity.nanos() / 1_000_000_000).unwrap_or(i64::MAX)
 }
 
 #[cfg(test)]

@@ -79,6 +79,17 @@ pub(crate) enum ConditionKey {
     },
 }
 
+impl TrackedCondition {
+    /// A condition of which drivers are told nothing.
+    pub(crate) fn new(topic: ConditionKey, event: ClusterEvent) -> Self {
+        Self {
+            topic,
+            event,
+            message: None,
+        }
+    }
+}
+
 impl ClusterEvent {
     pub(crate) fn normal(reason: &'static str, action: &'static str, message: String) -> Self {
         Self {

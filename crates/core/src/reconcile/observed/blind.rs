@@ -4,28 +4,30 @@
 //! text changes as long as the reason is the same: it has no countdown and no elapsed time, because
 //! each new text would be another Event.
 
-use std::fmt;
-
 use crate::reconcile::effects::failure::GcsKind;
 use crate::snapshot::gcs::ClusterResourceState;
 use crate::text::shown_text;
 
 /// The reason why the state of a Ray cluster cannot be obtained.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Blind {
     /// There is no head pod.
+    #[error("it has no head pod")]
     NoHead,
     /// The head pod has no address.
+    #[error("its head pod {pod} has no address")]
     NoAddress {
         /// The head pod.
         pod: String,
     },
     /// The head pod has ended.
+    #[error("its head pod {pod} has ended")]
     Ended {
         /// The head pod.
         pod: String,
     },
     /// The credentials that the GCS requires of its clients cannot be obtained.
+    #[error("{reason}")]
     Credentials {
         /// The head pod.
         head: HeadPod,
@@ -33,6 +35,10 @@ pub enum Blind {
         reason: String,
     },
     /// The GCS was asked and returned no state.
+    #[error(
+        "the GCS in {head} {} ({reason})",
+        if *kind == GcsKind::Unreachable { "does not answer" } else { "gives no state" }
+    )]
     Gcs {
         /// The head pod.
         head: HeadPod,
@@ -42,12 +48,17 @@ pub enum Blind {
         reason: String,
     },
     /// The GCS was not asked again, because a request to it failed a moment ago.
+    #[error("the GCS in {head} does not answer")]
     NotAsked {
         /// The head pod.
         head: HeadPod,
     },
     /// The GCS at the address of the head pod is that of another pod: an address of pods is given to
     /// another one, maybe another tenant's, when its pod has gone, and watches are late to tell.
+    #[error(
+        "at the address of {head} answers a GCS whose head is pod {}",
+        shown_text(pod)
+    )]
     Elsewhere {
         /// The head pod.
         head: HeadPod,
@@ -57,7 +68,8 @@ pub enum Blind {
 }
 
 /// A head pod that has an address.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("head pod {name}, which is {},", if *ready { "ready" } else { "not ready" })]
 pub struct HeadPod {
     /// The pod's name.
     pub name: String,
@@ -166,40 +178,6 @@ impl Blind {
                  head is not its pod's name"
             }
         }
-    }
-}
-
-impl fmt::Display for Blind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NoHead => f.write_str("it has no head pod"),
-            Self::NoAddress { pod } => write!(f, "its head pod {pod} has no address"),
-            Self::Ended { pod } => write!(f, "its head pod {pod} has ended"),
-            Self::Credentials { reason, .. } => f.write_str(reason),
-            Self::Gcs {
-                head,
-                kind: GcsKind::Unreachable,
-                reason,
-            } => write!(f, "the GCS in {head} does not answer ({reason})"),
-            Self::Gcs { head, reason, .. } => {
-                write!(f, "the GCS in {head} gives no state ({reason})")
-            }
-            Self::NotAsked { head } => write!(f, "the GCS in {head} does not answer"),
-            Self::Elsewhere { head, pod } => write!(
-                f,
-                "at the address of {head} answers a GCS whose head is pod {}",
-                shown_text(pod)
-            ),
-        }
-    }
-}
-
-impl std::error::Error for Blind {}
-
-impl fmt::Display for HeadPod {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let ready = if self.ready { "ready" } else { "not ready" };
-        write!(f, "head pod {}, which is {ready},", self.name)
     }
 }
 

@@ -87,22 +87,16 @@ impl Outage {
     pub(crate) fn warning(&self) -> Option<TrackedCondition> {
         let (since, why, advice) = (moment(self.since), &self.why, self.why.advice());
         let message = format!("the cluster has not been scaled since {since}: {why}; {advice}");
-        self.lasts.then(|| TrackedCondition {
-            topic: ConditionKey::NotObserved,
-            event: ClusterEvent::warning("NotObserved", "Scaling", message),
-            message: None,
-        })
+        let event = ClusterEvent::warning("NotObserved", "Scaling", message);
+        (self.lasts).then(|| TrackedCondition::new(ConditionKey::NotObserved, event))
     }
 
     /// The Event that the outage is over, if there was a warning.
     pub(crate) fn over(&self) -> Option<TrackedCondition> {
         let since = moment(self.since);
         let message = format!("the cluster can be observed again; it could not be since {since}");
-        self.lasts.then(|| TrackedCondition {
-            topic: ConditionKey::Observed,
-            event: ClusterEvent::normal("Observed", "Scaling", message),
-            message: None,
-        })
+        let event = ClusterEvent::normal("Observed", "Scaling", message);
+        (self.lasts).then(|| TrackedCondition::new(ConditionKey::Observed, event))
     }
 }
 

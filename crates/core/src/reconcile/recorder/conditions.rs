@@ -24,18 +24,13 @@ const RESIZING: &str = "Resizing";
 /// All conditions that hold and are worth an Event.
 pub(crate) fn conditions(snapshot: &Snapshot, plan: &Plan) -> Vec<TrackedCondition> {
     let mut conditions: Vec<TrackedCondition> = plan.unmet.iter().map(unmet).collect();
-    let condition = |topic, event| TrackedCondition {
-        topic,
-        event,
-        message: None,
-    };
     for problem in &plan.problems {
         let topic = ConditionKey::Problem {
             at: problem.at.clone(),
             reason: problem.reason.identity(),
         };
         let event = ClusterEvent::warning("Problem", "Planning", problem.to_string());
-        conditions.push(condition(topic, event));
+        conditions.push(TrackedCondition::new(topic, event));
     }
     let now = snapshot.seconds().unwrap_or_default();
     // Nodes above a maximum that wait for their work.
@@ -43,17 +38,17 @@ pub(crate) fn conditions(snapshot: &Snapshot, plan: &Plan) -> Vec<TrackedConditi
     for node in plan.excess.iter().filter(waits) {
         let pod = node.pod.clone();
         let event = ClusterEvent::warning("AboveMaximum", "Scaling", node.to_string()).on(&pod);
-        conditions.push(condition(ConditionKey::Excess { pod }, event));
+        conditions.push(TrackedCondition::new(ConditionKey::Excess { pod }, event));
     }
     for departure in &plan.departures {
         let pod = departure.pod.clone();
         let message = departure.with_time() + "; room for its work is looked for elsewhere";
         let event = ClusterEvent::warning("NodeLeaves", "Scaling", message).on(&pod);
-        conditions.push(condition(ConditionKey::Departs { pod }, event));
+        conditions.push(TrackedCondition::new(ConditionKey::Departs { pod }, event));
     }
     if let Some(end) = &plan.end {
         let event = ClusterEvent::normal("IdleTermination", "Scaling", end.to_string());
-        conditions.push(condition(ConditionKey::Ends, event));
+        conditions.push(TrackedCondition::new(ConditionKey::Ends, event));
     }
     conditions.extend(snapshot.pods.iter().filter_map(pending_resize));
     conditions.extend(failed_resizes(snapshot, plan));
@@ -108,14 +103,12 @@ fn pending_resize(pod: Pod<'_>) -> Option<TrackedCondition> {
     let detail = pending.message.as_deref().unwrap_or_default();
     let name = pod.name;
     let message = format!("the resize of pod {name} waits: {why} ({detail})");
-    Some(TrackedCondition {
-        topic: ConditionKey::ResizeWaits {
-            pod: name.to_owned(),
-            reason,
-        },
-        event: ClusterEvent::warning(reason, RESIZING, message).on(name),
-        message: None,
-    })
+    let topic = ConditionKey::ResizeWaits {
+        pod: name.to_owned(),
+        reason,
+    };
+    let event = ClusterEvent::warning(reason, RESIZING, message).on(name);
+    Some(TrackedCondition::new(topic, event))
 }
 
 /// The conditions of resizes whose failure this round notes for the first time.
@@ -123,14 +116,14 @@ fn failed_resizes<'a>(
     snapshot: &'a Snapshot,
     plan: &'a Plan,
 ) -> impl Iterator<Item = TrackedCondition> + 'a {
-    plan.notes.iter().filter_map(|planned| {
-        let at = planned.note.last_failed_at?;
-        let pod = snapshot.pods.find(&planned.pod)?;
+    plan.notes.iter().filter_map(|(pod, note)| {
+        let at = note.last_failed_at?;
+        let pod = snapshot.pods.find(pod)?;
         let noted = ResizeNote::of(&pod).ok().flatten().unwrap_or_default();
         if noted.last_failed_at == Some(at) {
             return None;
         }
-        let (name, why) = (pod.name, planned.note.last_failed_reason.as_deref());
+        let (name, why) = (pod.name, note.last_failed_reason.as_deref());
         let why = why.unwrap_or_default();
         // Ray's record of a resize has a text only, so a time-out is told by Ray's words for it.
         let reason = if why.ends_with("timed out") {
@@ -139,14 +132,12 @@ fn failed_resizes<'a>(
             "ResizeFailed"
         };
         let message = format!("the resize of pod {name} is taken back: {why}");
-        Some(TrackedCondition {
-            topic: ConditionKey::ResizeFailed {
-                pod: name.to_owned(),
-                at,
-            },
-            event: ClusterEvent::warning(reason, RESIZING, message).on(name),
-            message: None,
-        })
+        let topic = ConditionKey::ResizeFailed {
+            pod: name.to_owned(),
+            at,
+        };
+        let event = ClusterEvent::warning(reason, RESIZING, message).on(name);
+        Some(TrackedCondition::new(topic, event))
     })
 }
 

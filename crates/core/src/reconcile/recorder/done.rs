@@ -123,14 +123,12 @@ pub(crate) fn failures(done: &[Done]) -> impl Iterator<Item = TrackedCondition> 
             (effect, _) if effect.is_kubernetes() => ("ApiCallFailed", SCALING),
             _ => ("RayCallFailed", SCALING),
         };
-        Some(TrackedCondition {
-            topic: ConditionKey::CallFailed {
-                about: done.about.clone(),
-                effect: done.effect.kind(),
-                reason,
-            },
-            event: ClusterEvent::warning(reason, action, failure.explain(&done.effect)),
-            message: None,
-        })
+        let topic = ConditionKey::CallFailed {
+            about: done.about.clone(),
+            effect: done.effect.kind(),
+            reason,
+        };
+        let event = ClusterEvent::warning(reason, action, failure.explain(&done.effect));
+        Some(TrackedCondition::new(topic, event))
     })
 }

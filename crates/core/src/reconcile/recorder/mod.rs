@@ -156,14 +156,12 @@ mod tests {
     use crate::reconcile::recorder::*;
 
     fn condition(key: &str) -> TrackedCondition {
-        TrackedCondition {
-            topic: ConditionKey::Problem {
-                at: ProblemPlace::Pod(key.to_owned()),
-                reason: ProblemReason::StatusUnsaid.identity(),
-            },
-            event: ClusterEvent::warning("CannotFit", "Scaling", key.to_owned()),
-            message: None,
-        }
+        let topic = ConditionKey::Problem {
+            at: ProblemPlace::Pod(key.to_owned()),
+            reason: ProblemReason::StatusUnsaid.identity(),
+        };
+        let event = ClusterEvent::warning("CannotFit", "Scaling", key.to_owned());
+        TrackedCondition::new(topic, event)
     }
 
     fn round(keys: &[&str]) -> Round {

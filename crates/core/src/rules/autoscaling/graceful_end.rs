@@ -1,7 +1,7 @@
 //! RF232: a worker that is ended before Ray's drain is.
 
 use crate::path::FieldPath;
-use crate::ray::drain::{self, DrainTime, DrainVariable};
+use crate::ray::drain;
 use crate::ray::{Cluster, Group, since};
 use crate::rules::prelude::*;
 use crate::text::shown_text;
@@ -57,29 +57,29 @@ fn finding(group: &Group<'_>) -> Option<Finding> {
     // `ray start --block` drains on SIGTERM and then ends its processes one by one (Ray,
     // `_drain_node_before_shutdown`); the kubelet kills what still runs when the grace period is over.
     let grace = drain::grace(group);
-    let variable = group.ray_container.and_then(DrainVariable::of);
+    let container = group.ray_container;
+    let value = container.and_then(|container| container.env(drain::VARIABLE));
     // DF10 gives both to new workers.
-    if grace.is_none() && variable.is_none() {
+    if grace.is_none() && value.is_none() {
         return None;
     }
-    let DrainTime::Seconds(seconds) = DrainTime::of(variable) else {
-        return None;
-    };
+    let seconds = drain::drain_s(value)?;
     let given = grace.unwrap_or(drain::GRACE_S);
     #[expect(clippy::cast_precision_loss, reason = "seconds")]
     let is_enough = given as f64 >= seconds + END_S;
     if is_enough {
         return None;
     }
-    let drained = match variable {
-        Some(variable) => format!("{} = {}", drain::VARIABLE, shown_text(variable.value)),
+    let drained = match value {
+        Some(value) => format!("{} = {}", drain::VARIABLE, shown_text(value)),
         None => format!("Ray's own {} = 30", drain::VARIABLE),
     };
     let granted = grace.map_or("Kubernetes' own ", |_| "");
-    let path = match (grace, variable) {
-        (None, Some(variable)) => {
+    let index = container.and_then(|container| container.env_index(drain::VARIABLE));
+    let path = match (grace, index) {
+        (None, Some(index)) => {
             let env = group.ray_container_path().key("env");
-            env.item(variable.index, drain::VARIABLE)
+            env.item(index, drain::VARIABLE)
         }
         _ => group.pod_spec_path().key(drain::GRACE),
     };

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use super::jobs::{JobNeed, JobOutput, JobPart, JobState, Jobs};
+use super::jobs::{JobNeed, JobOutput, JobState, Jobs};
 use super::node::{RayNode, RayNodeStage};
 use super::placing;
 use super::resources::{Bundle, ResourceNames};
@@ -139,10 +139,7 @@ impl Ray {
                 self.gangs.push_back(job);
                 continue;
             };
-            let shares = places.into_iter().zip(bundles.clone());
-            let shares = shares
-                .map(|(node, bundle)| JobPart { node, bundle })
-                .collect();
+            let shares = places.into_iter().zip(bundles.clone()).collect();
             self.start(job, shares, now);
             started.push(job);
         }
@@ -161,8 +158,7 @@ impl Ray {
                     break;
                 };
                 queue.pop_front();
-                let bundle = bundle.clone();
-                self.start(job, vec![JobPart { node, bundle }], now);
+                self.start(job, vec![(node, bundle.clone())], now);
                 started.push(job);
             }
         }
@@ -170,7 +166,7 @@ impl Ray {
         started
     }
 
-    fn start(&mut self, number: usize, shares: Vec<JobPart>, now: Moment) {
+    fn start(&mut self, number: usize, shares: Vec<(usize, Bundle)>, now: Moment) {
         self.touch();
         let job = &mut self.jobs.all[number];
         let is_gang = matches!(job.need, JobNeed::Gang { .. });
@@ -179,9 +175,9 @@ impl Ray {
         // ends nothing.
         job.attempt += 1;
         job.started = Some(now);
-        for share in &shares {
-            let node = &mut self.nodes[share.node];
-            node.used.add(&share.bundle);
+        for (node, bundle) in &shares {
+            let node = &mut self.nodes[*node];
+            node.used.add(bundle);
             node.running += 1;
             if !job.memory.is_empty() && !node.with_memory.contains(&number) {
                 node.with_memory.push(number);
@@ -208,7 +204,7 @@ impl Ray {
         if job.attempt != attempt {
             return;
         }
-        let ran_on = shares.first().map(|share| share.node);
+        let ran_on = shares.first().map(|(node, _)| *node);
         self.give_back(number, now);
         for ready in self.jobs.end(number, now) {
             self.wait(ready);
@@ -237,9 +233,9 @@ impl Ray {
             return;
         };
         let cpu = self.names.find("CPU");
-        for share in shares {
-            let node = &mut self.nodes[share.node];
-            node.used.subtract(&share.bundle);
+        for (node, bundle) in shares {
+            let node = &mut self.nodes[node];
+            node.used.subtract(&bundle);
             node.running -= 1;
             if is_reused {
                 // A raylet keeps as many as it has CPUs. (`worker_pool.cc`: `num_workers_soft_limit`.)
@@ -277,7 +273,7 @@ impl Ray {
             return 0;
         }
         let runs_here = |state: &JobState| match state {
-            JobState::Running(shares) => shares.iter().any(|share| share.node == node),
+            JobState::Running(shares) => shares.iter().any(|(on, _)| *on == node),
             _ => false,
         };
         let jobs = self.jobs.all.iter().enumerate();

@@ -14,21 +14,12 @@ pub enum JobState {
     Blocked,
     /// The job waits for resources.
     Ready,
-    /// The job runs.
-    Running(Vec<JobPart>),
+    /// The job runs. Of each of these Ray nodes, by number, it holds a bundle.
+    Running(Vec<(usize, Bundle)>),
     /// The job has ended.
     Ended,
     /// Its node was lost too often, or it waited for a job that was lost.
     Lost,
-}
-
-/// The share of a Ray node that a job holds.
-#[derive(Debug, Clone, PartialEq)]
-pub struct JobPart {
-    /// The number of the Ray node.
-    pub node: usize,
-    /// The amounts.
-    pub bundle: Bundle,
 }
 
 /// The demand of a job.

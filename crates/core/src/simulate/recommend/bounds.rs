@@ -6,7 +6,7 @@ use crate::simulate::vary::PolicyField;
 use crate::text::nearest;
 
 /// A field that the search sets, by the name by which users know it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, strum::IntoStaticStr)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::IntoStaticStr)]
 #[strum(serialize_all = "camelCase")]
 pub enum SearchField {
     /// `idleTimeoutSeconds` of the cluster, and of each worker group where several are scaled by

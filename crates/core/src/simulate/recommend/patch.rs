@@ -4,8 +4,6 @@
 //! what the autoscaler has written to `workerGroupSpecs` in the meantime, such as `replicas`. Each
 //! group is tested by its name first, so that the patch fails where the list has changed.
 
-use std::fmt;
-
 use json_patch::jsonptr::PointerBuf;
 use json_patch::{AddOperation, Patch, PatchOperation, TestOperation};
 use serde::Serialize;
@@ -15,7 +13,7 @@ use strum::IntoEnumIterator as _;
 use super::bounds::SearchField;
 use super::space::{Choice, SearchedGroup, Space};
 use crate::path::FieldPath;
-use crate::quantity::{Quantity, nearest_whole};
+use crate::quantity::{Quantity, json_number, nearest_whole};
 use crate::ray::ippr::ANNOTATION;
 use crate::simulate::vary::PolicyField;
 
@@ -23,8 +21,13 @@ use crate::simulate::vary::PolicyField;
 const IDLE_TIMEOUT: &str = "idleTimeoutSeconds";
 
 /// One field that changes.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, thiserror::Error)]
 #[serde(rename_all = "camelCase")]
+#[error(
+    "{}{field} {} -> {to}",
+    group.as_ref().map(|group| format!("{group}: ")).unwrap_or_default(),
+    from.as_deref().unwrap_or("none")
+)]
 pub struct Change {
     /// The worker group; `None` for the whole cluster.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -35,16 +38,6 @@ pub struct Change {
     pub from: Option<String>,
     /// The new value.
     pub to: String,
-}
-
-impl fmt::Display for Change {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Some(group) = &self.group {
-            write!(f, "{group}: ")?;
-        }
-        let from = self.from.as_deref().unwrap_or("none");
-        write!(f, "{} {from} -> {}", self.field, self.to)
-    }
 }
 
 /// The changes of a choice.
@@ -78,7 +71,12 @@ impl ChoicePatch {
                 patch.add(options, json!({}));
             }
             let pointer = format!("{options}/{IDLE_TIMEOUT}");
-            patch.set(cluster, (None, IDLE_TIMEOUT), &pointer, whole(idle.value));
+            patch.set(
+                cluster,
+                (None, IDLE_TIMEOUT),
+                &pointer,
+                json_number(idle.value).into(),
+            );
         }
         // One annotation holds the limits of all groups as one text, so it is written once, after
         // all groups were looked at.
@@ -105,7 +103,7 @@ impl ChoicePatch {
             patch.changes.push(Change {
                 group: None,
                 field: field.into(),
-                from: Some(whole(chosen.today).to_string()),
+                from: Some(json_number(chosen.today).to_string()),
                 to: value.to_string(),
             });
         }
@@ -123,7 +121,7 @@ impl ChoicePatch {
         if let Some(idle) = idle.filter(ChosenValue::differs) {
             let pointer = format!("{}/{IDLE_TIMEOUT}", group.pointer());
             let field = (Some(group), IDLE_TIMEOUT);
-            self.set(cluster, field, &pointer, whole(idle.value));
+            self.set(cluster, field, &pointer, json_number(idle.value).into());
         }
         for (field, chosen) in [("minReplicas", min), ("maxReplicas", max)] {
             // Replicas are chosen in pods of today's size: of pods half as large there are twice as many.
@@ -139,7 +137,12 @@ impl ChoicePatch {
             };
             let value = (value * times).ceil().min(f64::from(i32::MAX));
             if today.is_none_or(|today| today.total_cmp(&value).is_ne()) {
-                self.set(cluster, (Some(group), field), &pointer, whole(value));
+                self.set(
+                    cluster,
+                    (Some(group), field),
+                    &pointer,
+                    json_number(value).into(),
+                );
             }
         }
         if let Some(size) = size.filter(ChosenValue::differs) {
@@ -273,7 +276,7 @@ impl ChosenValue {
 
     /// An amount in the ratio of the two values, rounded up to thousandths or bytes where it is written.
     fn scale(self, amount: Quantity) -> Option<Quantity> {
-        let number = |value: f64| whole(value).as_i64().map(i128::from);
+        let number = |value: f64| json_number(value).as_i64().map(i128::from);
         let (new, old) = (number(self.value)?, number(self.today)?);
         let nanos = amount.nanos().checked_mul(new)?.checked_div(old)?;
         Some(Quantity::from_nanos(nanos))
@@ -287,25 +290,4 @@ fn shown(field: &str, amount: Quantity) -> String {
     } else {
         amount.display_memory()
     }
-}
-
-/// A number as JSON, without a fraction where it is whole.
-fn whole(value: f64) -> Value {
-    #[expect(clippy::cast_possible_truncation, reason = "a whole number")]
-    let integer = value as i64;
-    if value.fract() == 0.0 {
-        return json!(integer);
-    }
-    json!(value)
-}
-
-/// The patch as `kubectl patch --type json --patch-file` reads it.
-pub fn written(patch: &Patch) -> Value {
-    let operations = patch.0.iter().map(|operation| {
-        let fields = json!(operation);
-        let order = ["op", "path", "value"].into_iter();
-        let ordered = order.filter_map(|key| Some((key.to_owned(), fields.get(key)?.clone())));
-        Value::Object(ordered.collect())
-    });
-    Value::Array(operations.collect())
 }

@@ -6,7 +6,7 @@ use crate::facts::node::NodeTaint;
 use crate::report::html::{document, escaped};
 use crate::simulate::report::axis::number_of;
 use crate::simulate::report::curve::{self, CurveAxes};
-use crate::simulate::report::table::{self, duration, headline, legend, row_name, strategy_name};
+use crate::simulate::report::table::{self, duration, headline, legend, row_name};
 use crate::simulate::report::{chart, tradeoff};
 use crate::simulate::settings::NodePool;
 use crate::simulate::study::{Study, StudyRow};
@@ -143,12 +143,7 @@ fn settings(out: &mut String, study: &Study) {
         .into_iter()
         .filter_map(name)
         .collect();
-    let strategies: Vec<&str> = study
-        .strategies
-        .iter()
-        .copied()
-        .map(strategy_name)
-        .collect();
+    let strategies: Vec<String> = study.strategies.iter().map(ToString::to_string).collect();
     let pools: Vec<String> = world.pools.iter().map(pool).collect();
     let pools = if pools.is_empty() {
         "room for everything".to_owned()

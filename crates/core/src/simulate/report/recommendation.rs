@@ -4,11 +4,10 @@ use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 
-use super::table::{duration, strategy_name, to_first};
+use super::table::{duration, to_first};
 use crate::report::counted;
 use crate::report::table::Table;
 use crate::simulate::price::Price;
-use crate::simulate::recommend::patch::written;
 use crate::simulate::recommend::recommendation::{Recommendation, Risk};
 use crate::simulate::recommend::search::{Search, SearchResult};
 use crate::simulate::recommend::trial::{Trial, failed};
@@ -41,7 +40,7 @@ impl Report<'_> {
             "{} on {}, scaled by {}: {jobs}, {:.2} CPU-hours of work, {} if nothing ever waited{}",
             search.trace.name,
             self.place(),
-            strategy_name(search.reconciler.plan.strategy),
+            search.reconciler.plan.strategy,
             today.cpu_hours.work,
             duration(today.endless_makespan),
             if search.seeds > 1 {
@@ -321,7 +320,7 @@ impl Report<'_> {
     /// The patch of a choice alone, as YAML.
     pub fn bare_patch(&self, at: usize) -> String {
         let trial = &self.searched.trials[self.recommendation.trials[at]];
-        yaml::write(&written(&trial.patch.patch))
+        yaml::write(&json!(trial.patch.patch))
     }
 
     /// The patch of the RayPolicy alone, as YAML; `None` where a choice changes nothing there.
@@ -353,7 +352,7 @@ impl Report<'_> {
         json!({
             "apiVersion": "rayfit.dev/v1alpha1", "kind": "Recommendation",
             "trace": search.trace.name, "jobs": search.trace.jobs.len(), "rayCluster": self.place(),
-            "strategy": strategy_name(search.reconciler.plan.strategy), "gpuWeight": search.gpu_weight,
+            "strategy": search.reconciler.plan.strategy, "gpuWeight": search.gpu_weight,
             "simulations": simulations, "seeds": search.seeds, "refused": self.searched.refused,
             "searched": parameters.collect::<Vec<Value>>(),
             "today": self.trial(self.searched.today()),
@@ -369,7 +368,7 @@ impl Report<'_> {
         }
         let mut written = json!({
             "changes": trial.patch.changes, "cost": trial.cost, "result": result,
-            "risk": Risk::of(self.searched, trial), "patch": written(&trial.patch.patch),
+            "risk": Risk::of(self.searched, trial), "patch": trial.patch.patch,
             "policyPatch": trial.patch.policy_patch(),
         });
         if let Some(price) = self.price {

@@ -2,7 +2,6 @@
 
 use std::fmt::Write as _;
 
-use crate::plan::Strategy;
 use crate::report::counted;
 use crate::report::table::Table;
 use crate::simulate::result::{Cost, SimulationResult};
@@ -50,9 +49,7 @@ pub fn table(study: &Study, rows: &[StudyRow]) -> Table {
         let values = rows.iter().map(|row| row.set[at].1.to_string());
         table.column(&field.to_string(), values);
     }
-    let strategies = rows
-        .iter()
-        .map(|row| strategy_name(row.strategy).to_owned());
+    let strategies = rows.iter().map(|row| row.strategy.to_string());
     table.column("STRATEGY", strategies);
     let results: Vec<&SimulationResult> = rows.iter().map(|row| &row.result).collect();
     let mut add = |title: &str, cell: &dyn Fn(&SimulationResult) -> String| {
@@ -63,15 +60,12 @@ pub fn table(study: &Study, rows: &[StudyRow]) -> Table {
     add("P99", &|result| format!("{:.1} s", result.wait.p99));
     add("MAKESPAN", &|result| duration(result.makespan));
     add_hours(&mut table, &results);
-    if let Some(price) = study.price {
-        let prices = results
-            .iter()
-            .map(|result| format!("{:.2}", price.of(result)));
-        table.column(PRICE.0, prices);
-    }
     let mut add = |title: &str, cell: &dyn Fn(&SimulationResult) -> String| {
         table.column(title, results.iter().map(|result| cell(result)));
     };
+    if let Some(price) = study.price {
+        add(PRICE.0, &|result| format!("{:.2}", price.of(result)));
+    }
     if !study.world.pools.is_empty() {
         add("NODE-HOURS", &|result| format!("{:.2}", result.node_hours));
     }
@@ -193,17 +187,9 @@ pub fn headline(study: &Study, rows: &[StudyRow]) -> String {
     )
 }
 
-/// The name of a strategy, as it is given on the command line.
-pub fn strategy_name(strategy: Strategy) -> &'static str {
-    match strategy {
-        Strategy::Rayfit => "rayfit",
-        Strategy::Ray => "ray",
-    }
-}
-
 /// The name of a row: `ray, idleTimeoutSeconds=60`.
 pub fn row_name(row: &StudyRow) -> String {
-    let mut name = strategy_name(row.strategy).to_owned();
+    let mut name = row.strategy.to_string();
     for (field, value) in &row.set {
         let _ = write!(name, ", {field}={value}");
     }

@@ -6,7 +6,7 @@ use crate::plan::Strategy;
 use crate::report::html::escaped;
 use crate::simulate::report::axis::{Axis, number_of};
 use crate::simulate::report::chart::{Frame, Panel, coordinate, svg};
-use crate::simulate::report::table::{row_name, strategy_name};
+use crate::simulate::report::table::row_name;
 use crate::simulate::study::StudyRow;
 
 const SIZE: (f64, f64) = (1000.0, 400.0);
@@ -61,16 +61,13 @@ pub fn panel(rows: &[StudyRow], title: &str, size: (f64, f64)) -> Panel {
             let (x, y) = place(row);
             format!("{} {}", coordinate(x), coordinate(y))
         });
-        let (class, path) = (
-            strategy_name(line[0].strategy),
-            places.collect::<Vec<_>>().join("L"),
-        );
+        let (class, path) = (line[0].strategy, places.collect::<Vec<_>>().join("L"));
         let _ = write!(body, "<path class=\"{class} path\" d=\"M{path}\"/>");
     }
     for row in rows {
         let (x, y) = place(row);
         let text = escaped(&summary(row));
-        let class = strategy_name(row.strategy);
+        let class = row.strategy;
         let mark = mark(row.strategy, x, y);
         let _ = write!(body, "<g class=\"{class}\"><title>{text}</title>{mark}</g>");
     }
@@ -147,11 +144,10 @@ fn legend(out: &mut String, rows: &[StudyRow], mut x: f64) {
         if !rows.iter().any(|row| row.strategy == strategy) {
             continue;
         }
-        let name = strategy_name(strategy);
         let (mark, after) = (mark(strategy, x, 13.0), coordinate(x + 12.0));
         let _ = write!(
             out,
-            "<g class=\"{name}\">{mark}</g><text x=\"{after}\" y=\"17\">strategy {name}</text>"
+            "<g class=\"{strategy}\">{mark}</g><text x=\"{after}\" y=\"17\">strategy {strategy}</text>"
         );
         x += 140.0;
     }

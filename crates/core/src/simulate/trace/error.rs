@@ -1,7 +1,5 @@
 //! The error of a text that is no trace: place, fault and remedy.
 
-use std::fmt;
-
 use crate::text::{nearest, shown_text};
 
 /// The error of a text that is no trace.
@@ -15,13 +13,16 @@ pub struct TraceError {
 }
 
 /// The place of a fault in a text.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Place {
     /// Nowhere in particular.
+    #[error("")]
     Whole,
     /// In this line, counted from 1.
+    #[error("line {0}: ")]
     Line(usize),
     /// In the description of this task, whose lines are not known.
+    #[error("task {}: ", shown_text(.0))]
     Task(String),
 }
 
@@ -62,16 +63,6 @@ impl Place {
     /// More of something than is taken.
     pub(super) fn many(&self, most: usize, what: &str, remedy: &str) -> TraceError {
         self.fault(format!("there are more than {most} {what}; {remedy}"))
-    }
-}
-
-impl fmt::Display for Place {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Whole => Ok(()),
-            Self::Line(line) => write!(f, "line {line}: "),
-            Self::Task(id) => write!(f, "task {}: ", shown_text(id)),
-        }
     }
 }
 

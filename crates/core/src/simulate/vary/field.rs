@@ -40,16 +40,7 @@ pub enum VariedField {
 
 /// A field of RayPolicies, which has an effect with strategy `rayfit` only.
 #[derive(
-    Debug,
-    Clone,
-    Copy,
-    PartialEq,
-    Eq,
-    PartialOrd,
-    Ord,
-    strum::Display,
-    strum::EnumIter,
-    strum::IntoStaticStr,
+    Debug, Clone, Copy, PartialEq, Eq, strum::Display, strum::EnumIter, strum::IntoStaticStr,
 )]
 #[strum(serialize_all = "camelCase")]
 pub enum PolicyField {

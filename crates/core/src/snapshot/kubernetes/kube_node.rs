@@ -35,7 +35,7 @@ pub struct NodeMetadata {
     #[serde(deserialize_with = "nullable")]
     pub name: String,
     /// The time at which Kubernetes was asked to delete the node, in RFC 3339.
-    #[serde(rename = "deletionTimestamp", skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "deletionTimestamp", skip_serializing_if = "is_default")]
     pub deletion_timestamp: Option<String>,
 }
 
@@ -44,16 +44,10 @@ pub struct NodeMetadata {
 #[serde(default)]
 pub struct KubeNodeSpec {
     /// True for a cordoned node: no new pods are scheduled to it.
-    #[serde(
-        deserialize_with = "nullable",
-        skip_serializing_if = "std::ops::Not::not"
-    )]
+    #[serde(deserialize_with = "nullable", skip_serializing_if = "is_default")]
     pub unschedulable: bool,
     /// The taints that say that the node is about to leave or in trouble; all others are dropped.
-    #[serde(
-        deserialize_with = "taint::read",
-        skip_serializing_if = "Vec::is_empty"
-    )]
+    #[serde(deserialize_with = "taint::read", skip_serializing_if = "is_default")]
     pub taints: Vec<Taint>,
 }
 

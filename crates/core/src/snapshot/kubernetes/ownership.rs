@@ -73,8 +73,10 @@ pub fn controller(pod: &PodMetadata) -> Option<&str> {
 }
 
 /// The pods of one RayCluster. No other pod can be among them.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[serde(transparent)]
 pub struct OwnPods {
+    #[serde(skip)]
     cluster: ClusterId,
     pods: Vec<PodObject>,
 }
@@ -138,12 +140,6 @@ impl OwnPods {
                 pod.node_prospects = prospects;
             }
         }
-    }
-}
-
-impl Serialize for OwnPods {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        self.pods.serialize(serializer)
     }
 }
 

@@ -33,7 +33,7 @@ pub struct PodObject {
     pub status: PodStatus,
     /// Prospects by node autoscalers while the pod waits for a Kubernetes node. No field of
     /// Kubernetes': it is read from Events.
-    #[serde(deserialize_with = "nullable", skip_serializing_if = "Vec::is_empty")]
+    #[serde(deserialize_with = "nullable", skip_serializing_if = "is_default")]
     pub node_prospects: Vec<NodeProspect>,
 }
 
@@ -45,22 +45,22 @@ pub struct PodMetadata {
     #[serde(deserialize_with = "nullable")]
     pub name: String,
     /// The namespace; absent in snapshots that were written by hand.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "is_default")]
     pub namespace: Option<String>,
     /// The UID.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "is_default")]
     pub uid: Option<String>,
     /// The generation of the spec.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "is_default")]
     pub generation: Option<i64>,
     /// The creation time, in RFC 3339.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "is_default")]
     pub creation_timestamp: Option<String>,
     /// The time at which the pod is killed that Kubernetes was asked to delete, in RFC 3339.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "is_default")]
     pub deletion_timestamp: Option<String>,
     /// The seconds before that time at which Kubernetes was asked.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "is_default")]
     pub deletion_grace_period_seconds: Option<i64>,
     /// The labels by which KubeRay finds its pods.
     #[serde(deserialize_with = "nullable")]
@@ -69,7 +69,7 @@ pub struct PodMetadata {
     #[serde(deserialize_with = "nullable", skip_serializing_if = "is_default")]
     pub annotations: PodAnnotations,
     /// The owners of the pod.
-    #[serde(deserialize_with = "nullable", skip_serializing_if = "Vec::is_empty")]
+    #[serde(deserialize_with = "nullable", skip_serializing_if = "is_default")]
     pub owner_references: Vec<OwnerReference>,
 }
 
@@ -78,18 +78,18 @@ pub struct PodMetadata {
 #[serde(default)]
 pub struct PodLabels {
     /// The name of its RayCluster. Anybody may write a label, so it proves nothing alone.
-    #[serde(rename = "ray.io/cluster", skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "ray.io/cluster", skip_serializing_if = "is_default")]
     pub cluster: Option<String>,
     /// The role of the pod: `head`, `worker`, or another word.
-    #[serde(rename = "ray.io/node-type", skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "ray.io/node-type", skip_serializing_if = "is_default")]
     pub node_type: Option<String>,
     /// The name of its group.
-    #[serde(rename = "ray.io/group", skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "ray.io/group", skip_serializing_if = "is_default")]
     pub group: Option<String>,
     /// The replica of a multi-host group that it belongs to.
     #[serde(
         rename = "ray.io/worker-group-replica-name",
-        skip_serializing_if = "Option::is_none"
+        skip_serializing_if = "is_default"
     )]
     pub replica: Option<String>,
 }
@@ -99,30 +99,24 @@ pub struct PodLabels {
 #[serde(default)]
 pub struct PodAnnotations {
     /// Ray's note about the resizes of the pod.
-    #[serde(rename = "ray.io/ippr-status", skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "ray.io/ippr-status", skip_serializing_if = "is_default")]
     pub resize_status: Option<String>,
     /// The annotation by which a sidecar of Rayfit marks its own pod.
-    #[serde(
-        rename = "rayfit.dev/autoscaler",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(rename = "rayfit.dev/autoscaler", skip_serializing_if = "is_default")]
     pub autoscaler: Option<String>,
     /// The annotations by which Rayfit has marked the pod for node autoscalers.
-    #[serde(
-        rename = "rayfit.dev/holds-node",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(rename = "rayfit.dev/holds-node", skip_serializing_if = "is_default")]
     pub holds_node: Option<String>,
     /// The mark that Karpenter reads.
     #[serde(
         rename = "karpenter.sh/do-not-disrupt",
-        skip_serializing_if = "Option::is_none"
+        skip_serializing_if = "is_default"
     )]
     pub do_not_disrupt: Option<String>,
     /// The mark that cluster-autoscaler reads.
     #[serde(
         rename = "cluster-autoscaler.kubernetes.io/safe-to-evict",
-        skip_serializing_if = "Option::is_none"
+        skip_serializing_if = "is_default"
     )]
     pub safe_to_evict: Option<String>,
 }
@@ -138,7 +132,7 @@ pub struct OwnerReference {
     /// The UID.
     pub uid: String,
     /// True if this owner controls the pod.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "is_default")]
     pub controller: Option<bool>,
 }
 
@@ -147,20 +141,20 @@ pub struct OwnerReference {
 #[serde(rename_all = "camelCase", default)]
 pub struct PodSpec {
     /// The name of the Kubernetes node that the pod is bound to.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "is_default")]
     pub node_name: Option<String>,
     /// The gates that keep the scheduler from looking at the pod.
-    #[serde(deserialize_with = "nullable", skip_serializing_if = "Vec::is_empty")]
+    #[serde(deserialize_with = "nullable", skip_serializing_if = "is_default")]
     pub scheduling_gates: Vec<SchedulingGate>,
     /// The pod's tolerations of taints which say that its Kubernetes node is about to leave or does
     /// not answer.
     #[serde(
         deserialize_with = "toleration::read",
-        skip_serializing_if = "Vec::is_empty"
+        skip_serializing_if = "is_default"
     )]
     pub tolerations: Vec<PodToleration>,
     /// The restart policy: `Always`, `OnFailure` or `Never`.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "is_default")]
     pub restart_policy: Option<String>,
     /// The amounts that the pod's runtime takes besides its containers.
     #[serde(skip_serializing_if = "Amounts::is_empty")]
@@ -172,7 +166,7 @@ pub struct PodSpec {
     #[serde(deserialize_with = "nullable")]
     pub containers: Vec<PodContainer>,
     /// The init containers, including those that go on running.
-    #[serde(deserialize_with = "nullable", skip_serializing_if = "Vec::is_empty")]
+    #[serde(deserialize_with = "nullable", skip_serializing_if = "is_default")]
     pub init_containers: Vec<PodContainer>,
 }
 
@@ -193,10 +187,10 @@ pub struct PodContainer {
     #[serde(deserialize_with = "nullable")]
     pub name: String,
     /// The image of the container.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "is_default")]
     pub image: Option<String>,
     /// `Always` makes an init container one that goes on running.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "is_default")]
     pub restart_policy: Option<String>,
     /// The requests and limits of the container.
     #[serde(deserialize_with = "nullable", skip_serializing_if = "is_default")]
@@ -204,13 +198,13 @@ pub struct PodContainer {
     /// The command of the container, of which only the word that shows Ray's autoscaler is kept.
     #[serde(
         deserialize_with = "autoscaler_words",
-        skip_serializing_if = "Vec::is_empty"
+        skip_serializing_if = "is_default"
     )]
     pub command: Vec<String>,
     /// The arguments of the command, of which as little is kept.
     #[serde(
         deserialize_with = "autoscaler_words",
-        skip_serializing_if = "Vec::is_empty"
+        skip_serializing_if = "is_default"
     )]
     pub args: Vec<String>,
 }
@@ -239,32 +233,32 @@ impl Resources {
 #[serde(rename_all = "camelCase", default)]
 pub struct PodStatus {
     /// The phase: `Pending`, `Running`, `Succeeded`, `Failed` or `Unknown`.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "is_default")]
     pub phase: Option<String>,
     /// The Kubernetes node on which the scheduler makes room for the pod.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "is_default")]
     pub nominated_node_name: Option<String>,
     /// The address of the pod.
-    #[serde(rename = "podIP", skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "podIP", skip_serializing_if = "is_default")]
     pub pod_ip: Option<String>,
     /// The conditions that are kept: whether the pod is scheduled and ready, and how its resizes
     /// are.
     #[serde(
         deserialize_with = "pod_condition::read",
-        skip_serializing_if = "Vec::is_empty"
+        skip_serializing_if = "is_default"
     )]
     pub conditions: Vec<PodCondition>,
     /// The resources that the pod as a whole was given, where Kubernetes says so.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "is_default")]
     pub resources: Option<Resources>,
     /// The requests that the kubelet has allocated to the pod as a whole.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "is_default")]
     pub allocated_resources: Option<Amounts>,
     /// The statuses of its containers.
-    #[serde(deserialize_with = "nullable", skip_serializing_if = "Vec::is_empty")]
+    #[serde(deserialize_with = "nullable", skip_serializing_if = "is_default")]
     pub container_statuses: Vec<ContainerStatus>,
     /// The statuses of its init containers.
-    #[serde(deserialize_with = "nullable", skip_serializing_if = "Vec::is_empty")]
+    #[serde(deserialize_with = "nullable", skip_serializing_if = "is_default")]
     pub init_container_statuses: Vec<ContainerStatus>,
 }
 
@@ -282,10 +276,10 @@ pub struct ContainerStatus {
     #[serde(deserialize_with = "nullable")]
     pub state: ContainerState,
     /// The resources that the container was given.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "is_default")]
     pub resources: Option<Resources>,
     /// The requests that the kubelet has allocated to the container.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "is_default")]
     pub allocated_resources: Option<Amounts>,
 }
 
@@ -294,13 +288,13 @@ pub struct ContainerStatus {
 #[serde(default)]
 pub struct ContainerState {
     /// The container waits.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "is_default")]
     pub waiting: Option<ContainerWaiting>,
     /// The container runs.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "is_default")]
     pub running: Option<ContainerRunning>,
     /// The container has ended.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "is_default")]
     pub terminated: Option<ContainerTerminated>,
 }
 
@@ -309,7 +303,7 @@ pub struct ContainerState {
 #[serde(default)]
 pub struct ContainerWaiting {
     /// The reason in one word, such as `ImagePullBackOff`.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "is_default")]
     pub reason: Option<String>,
 }
 
@@ -318,7 +312,7 @@ pub struct ContainerWaiting {
 #[serde(rename_all = "camelCase", default)]
 pub struct ContainerRunning {
     /// The start time, in RFC 3339.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "is_default")]
     pub started_at: Option<String>,
 }
 
@@ -327,10 +321,10 @@ pub struct ContainerRunning {
 #[serde(rename_all = "camelCase", default)]
 pub struct ContainerTerminated {
     /// The exit code.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "is_default")]
     pub exit_code: Option<i32>,
     /// The end, in RFC 3339.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "is_default")]
     pub finished_at: Option<String>,
 }
 

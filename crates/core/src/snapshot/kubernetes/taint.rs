@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 
-use crate::snapshot::canonical::nullable;
+use crate::snapshot::canonical::{is_default, nullable};
 use crate::snapshot::moment::seconds;
 
 /// The most taints that are kept of a node.
@@ -20,16 +20,13 @@ pub struct Taint {
     #[serde(deserialize_with = "nullable")]
     pub key: String,
     /// The value.
-    #[serde(
-        deserialize_with = "nullable",
-        skip_serializing_if = "String::is_empty"
-    )]
+    #[serde(deserialize_with = "nullable", skip_serializing_if = "is_default")]
     pub value: String,
     /// `NoSchedule`, `PreferNoSchedule` or `NoExecute`.
     #[serde(deserialize_with = "nullable")]
     pub effect: String,
     /// The time at which it was added, in RFC 3339, if that is known.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "is_default")]
     pub time_added: Option<String>,
 }
 

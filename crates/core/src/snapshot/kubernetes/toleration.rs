@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::taint::{Taint, TaintMeaning};
-use crate::snapshot::canonical::nullable;
+use crate::snapshot::canonical::{is_default, nullable};
 
 /// The most tolerations that are kept of a pod.
 const TOLERATIONS: usize = 32;
@@ -20,32 +20,20 @@ pub const UNANSWERED_S: i64 = 300;
 #[serde(rename_all = "camelCase", default)]
 pub struct PodToleration {
     /// The key of the taints that it is about; empty for all keys.
-    #[serde(
-        deserialize_with = "nullable",
-        skip_serializing_if = "String::is_empty"
-    )]
+    #[serde(deserialize_with = "nullable", skip_serializing_if = "is_default")]
     pub key: String,
     /// `Exists` for all values; `Equal`, or nothing, for one.
-    #[serde(
-        deserialize_with = "nullable",
-        skip_serializing_if = "String::is_empty"
-    )]
+    #[serde(deserialize_with = "nullable", skip_serializing_if = "is_default")]
     pub operator: String,
     /// The value of the taints that it is about.
-    #[serde(
-        deserialize_with = "nullable",
-        skip_serializing_if = "String::is_empty"
-    )]
+    #[serde(deserialize_with = "nullable", skip_serializing_if = "is_default")]
     pub value: String,
     /// The effect of the taints that it is about; empty for all effects.
-    #[serde(
-        deserialize_with = "nullable",
-        skip_serializing_if = "String::is_empty"
-    )]
+    #[serde(deserialize_with = "nullable", skip_serializing_if = "is_default")]
     pub effect: String,
     /// Seconds for which the pod stays beside a taint with the effect `NoExecute`; absent where it
     /// stays for ever.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "is_default")]
     pub toleration_seconds: Option<i64>,
 }
 

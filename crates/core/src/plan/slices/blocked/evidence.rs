@@ -7,7 +7,6 @@ use std::collections::BTreeMap;
 
 use crate::hash::{HashMap, HashSet};
 use crate::plan::growth::pod_size;
-use crate::plan::growth::size::ContainerAmounts;
 use crate::plan::list::{ByGroup, GroupIndex};
 use crate::plan::nodes::group::ClusterConfig;
 use crate::plan::nodes::node::Stage;
@@ -46,7 +45,7 @@ const NOT_MADE: [&str; 3] = [
 ];
 
 /// Evidence in the objects about pods that do not start and groups that cannot be served.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Evidence<'a> {
     /// The pods that do not start, by name.
     pub(crate) pods: HashMap<&'a str, BlockReason>,
@@ -69,19 +68,6 @@ pub(crate) struct Evidence<'a> {
 }
 
 impl<'a> Evidence<'a> {
-    /// Nothing is known, and every group can be served.
-    fn none(config: &ClusterConfig) -> Self {
-        Self {
-            pods: HashMap::default(),
-            groups: config.groups.map(|_| None),
-            awaited: HashSet::default(),
-            lone: BTreeMap::new(),
-            given_up: HashMap::default(),
-            has_too_large: config.groups.map(|_| false),
-            early_ends: Vec::new(),
-        }
-    }
-
     /// Reads what the objects say. Pods that no Kubernetes node has room for are waited for
     /// `unschedulable_s` seconds if nothing says more, and pods that have one `progress_deadline_s`.
     pub(crate) fn of(
@@ -89,7 +75,11 @@ impl<'a> Evidence<'a> {
         rows: &[NodeRow<'_>],
         config: &ClusterConfig,
     ) -> Self {
-        let mut evidence = Self::none(config);
+        let mut evidence = Self {
+            groups: config.groups.map(|_| None),
+            has_too_large: config.groups.map(|_| false),
+            ..Self::default()
+        };
         let (snapshot, own_pods) = (situation.snapshot, situation.own_pods);
         let (settings, now) = (situation.settings, situation.now);
         if !settings.has(Slice::Blocked) {
@@ -228,8 +218,7 @@ fn reason(pod: &Pod<'_>, trouble: PodTrouble) -> BlockReason {
 fn larger_than_template(pod: &Pod<'_>, config: &ClusterConfig) -> Option<GroupIndex> {
     let group = config.number(pod.group)?;
     let base = config.groups[group].base?;
-    let container = ContainerAmounts::of(pod);
-    let has = pod_size::size(container.requests, container.limits).ok()?;
+    let has = pod_size::size(pod.containers().first()?.resources).ok()?;
     base.is_below(has).then_some(group)
 }
 

@@ -12,7 +12,7 @@ use crate::plan::decided::Decided;
 use crate::plan::list::NodeIndex;
 use crate::plan::nodes::node::{PlannedNode, Stage};
 use crate::plan::nodes::tables::StartProspect;
-use crate::plan::outcome::problem::{Problem, ProblemEffect, ProblemPlace};
+use crate::plan::outcome::problem::{Problem, ProblemPlace};
 use crate::plan::packing::state::DecisionState;
 use crate::plan::slices::blocked::early_ends::{is_made_since, started};
 use crate::plan::slices::blocked::evidence::Evidence;
@@ -40,10 +40,10 @@ pub(crate) fn mark(
     own_pods: &[Pod<'_>],
     now: f64,
 ) -> Vec<Problem> {
-    let problem = |group: &str, reason: BlockReason, effect| Problem {
+    let problem = |group: &str, reason: BlockReason, effect: &'static str| Problem {
         at: ProblemPlace::Group(group.to_owned()),
         reason: reason.into(),
-        effect,
+        effect: effect.into(),
     };
     let mut problems = Vec::new();
     let started = started(!history.blocked.is_empty(), state, own_pods);
@@ -52,13 +52,14 @@ pub(crate) fn mark(
         let lately = || lasting_block(name, history.blocked.get(name)?, own_pods, &started, now);
         group.block = evident.clone().or_else(lately);
         let reason = group.block.clone();
-        problems.extend(reason.map(|reason| problem(name, reason, ProblemEffect::OthersFirst)));
+        let elsewhere = "demand that fits another group goes there";
+        problems.extend(reason.map(|reason| problem(name, reason, elsewhere)));
     }
     // Of pods that do not start in groups that are not blocked, the first one by name stands for all of its group.
     let mut groups: HashSet<&str> = HashSet::default();
     for (group, reason) in evidence.lone.values() {
         if groups.insert(group) {
-            problems.push(problem(group, reason.clone(), ProblemEffect::NotCounted));
+            problems.push(problem(group, reason.clone(), "no demand counts on it"));
         }
     }
     state.has_blocked = !problems.is_empty();
@@ -82,7 +83,7 @@ fn mark_pending(state: &mut DecisionState, evidence: &Evidence<'_>, own_pods: &[
         .collect();
     let pending = |(_, node): &(NodeIndex, &PlannedNode)| {
         let is_pending = matches!(
-            node.stage(),
+            node.stage,
             Stage::Queued | Stage::Requested | Stage::Allocated
         );
         is_pending && !node.head

@@ -33,18 +33,10 @@ const DISRUPTION: &str = "DisruptionTarget";
 struct ExpectedDeparture {
     reason: DepartureReason,
     since: Option<f64>,
-    gone_at: Gone,
-}
-
-/// The time at which a node is gone.
-#[derive(Debug, Clone, Copy)]
-enum Gone {
-    /// At that time, in seconds since 1970.
-    At(f64),
-    /// So many seconds after it was first seen to leave.
-    After(f64),
-    /// Nothing is known.
-    Unknown,
+    /// The time at which the node is gone, in seconds since 1970.
+    gone_at: Option<f64>,
+    /// Seconds after which it is gone, from when it was first seen to leave.
+    lasts_s: Option<f64>,
 }
 
 /// The worker pods that are about to leave, by name. Where nothing says when, a pod is assumed to be
@@ -74,7 +66,8 @@ pub(crate) fn departures(
             Some(ExpectedDeparture {
                 reason: DepartureReason::Disrupted(condition.reason.clone().unwrap_or_default()),
                 since: None,
-                gone_at: Gone::Unknown,
+                gone_at: None,
+                lasts_s: None,
             })
         };
         let by_node = node.and_then(|node| expected(node, pod, now));
@@ -86,13 +79,9 @@ pub(crate) fn departures(
         let since = seen_at.or(expected.since).map(|since| since.min(now));
         let (since, is_new) = (since.unwrap_or(now), since.is_none());
         let killed_at = pod.killed_at();
-        let gone_at = match expected.gone_at {
-            // The end of a pod that is deleted already is written in the pod itself.
-            _ if killed_at.is_some() => killed_at,
-            Gone::At(at) => Some(at),
-            Gone::After(seconds) => Some(since + seconds),
-            Gone::Unknown => None,
-        };
+        // The end of a pod that is deleted already is written in the pod itself.
+        let gone_at = killed_at.or(expected.gone_at);
+        let gone_at = gone_at.or(expected.lasts_s.map(|seconds| since + seconds));
         let departure = Departure {
             pod: pod.name.to_owned(),
             group: pod.group.to_owned(),
@@ -100,9 +89,7 @@ pub(crate) fn departures(
             since,
             gone_at: gone_at.unwrap_or(since + assumed_s),
             is_known: gone_at.is_some(),
-            counts_from_now: is_new
-                && killed_at.is_none()
-                && !matches!(expected.gone_at, Gone::At(_)),
+            counts_from_now: is_new && killed_at.or(expected.gone_at).is_none(),
         };
         by_pod.insert(departure.pod.clone(), departure);
     }
@@ -182,7 +169,7 @@ fn expected(node: &KubeNode, pod: &Pod<'_>, now: f64) -> Option<ExpectedDepartur
     let taints = taints.filter_map(|taint| by_taint(node, taint, pod, now));
     // The taint that says the most: with a time, or at least with its own reason.
     let best = taints.max_by_key(|departure| {
-        let is_timed = !matches!(departure.gone_at, Gone::Unknown);
+        let is_timed = departure.gone_at.or(departure.lasts_s).is_some();
         let is_plain = matches!(departure.reason, DepartureReason::NodeCordoned(_));
         (is_timed, !is_plain)
     });
@@ -197,7 +184,8 @@ fn expected(node: &KubeNode, pod: &Pod<'_>, now: f64) -> Option<ExpectedDepartur
     let without_time = ExpectedDeparture {
         reason,
         since: None,
-        gone_at: Gone::Unknown,
+        gone_at: None,
+        lasts_s: None,
     };
     Some(best.unwrap_or(without_time))
 }
@@ -219,7 +207,8 @@ fn by_taint(node: &KubeNode, taint: &Taint, pod: &Pod<'_>, now: f64) -> Option<E
                 tainted()
             },
             since,
-            gone_at: seconds.map_or(Gone::Unknown, |seconds| Gone::After(seconds.into())),
+            gone_at: None,
+            lasts_s: seconds.map(f64::from),
         }),
         (TaintMeaning::Unreachable, Some(since))
             // The taint of the same key with the effect NoSchedule evicts nobody.
@@ -236,7 +225,8 @@ fn by_taint(node: &KubeNode, taint: &Taint, pod: &Pod<'_>, now: f64) -> Option<E
             Some(ExpectedDeparture {
                 reason: tainted(),
                 since: Some(since),
-                gone_at: Gone::At(since + tolerated),
+                gone_at: Some(since + tolerated),
+                lasts_s: None,
             })
         }
         (TaintMeaning::Unreachable | TaintMeaning::Short, _) => None,

@@ -6,9 +6,10 @@
 use std::collections::BTreeMap;
 
 use crate::plan::nodes::group::ClusterConfig;
-use crate::plan::outcome::problem::{Problem, ProblemEffect, ProblemPlace, ProblemReason};
+use crate::plan::outcome::problem::{Problem, ProblemPlace, ProblemReason};
 use crate::seconds::second_of;
 use crate::snapshot::pod::{Pod, PodRole};
+use crate::text::first_of;
 
 /// Seconds for which a pod may be there after it was to be killed: its kubelet still removes what
 /// belongs to it.
@@ -57,19 +58,15 @@ impl<'a> HangingPods<'a> {
     pub(crate) fn problems(&self) -> impl Iterator<Item = Problem> {
         self.0.iter().map(|(group, pods)| {
             let names: Vec<&str> = pods.iter().take(NAMED).map(|pod| pod.name).collect();
-            let more = match pods.len().saturating_sub(NAMED) {
-                0 => String::new(),
-                more => format!(" and {more} more"),
-            };
             let since = pods.iter().filter_map(|pod| pod.killed_at());
             let since = since.fold(f64::INFINITY, f64::min);
             Problem {
                 at: ProblemPlace::Group((*group).to_owned()),
                 reason: ProblemReason::Hanging {
-                    pods: format!("{}{more}", names.join(", ")),
+                    pods: first_of(&names, pods.len() as u64),
                     since: second_of(since),
                 },
-                effect: ProblemEffect::ReplicasRaised,
+                effect: "replicas are raised within maxReplicas, and other groups are used".into(),
             }
         })
     }

@@ -11,9 +11,8 @@
 use crate::hash::HashMap;
 use crate::plan::growth::resize::Resize;
 use crate::plan::growth::size::Size;
-use crate::plan::list::{ByGroup, GroupIndex, NodeIndex};
+use crate::plan::list::{GroupIndex, NodeIndex};
 use crate::plan::nodes::node::{Fate, PlannedNode};
-use crate::plan::nodes::tables::SmallPodKeep;
 use crate::plan::packing::state::DecisionState;
 use crate::plan::removal::enforce::sort_for_removal;
 use crate::plan::slices::findings::Findings;
@@ -43,32 +42,14 @@ const MOST_PODS: u64 = 16;
 /// The factor by which a pod is kept for longer than a gap.
 const MARGIN: f64 = 1.1;
 
-/// The rules for keeping small pods.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Keep<'a> {
-    /// The longest time, in seconds.
-    longest: f64,
-    /// The number of pods that each group had when it last had work for all of them.
-    most: &'a ByGroup<u64>,
-    /// The bursts of work of each group, if the times are to be learnt from them.
-    bursts: Option<&'a ByGroup<Vec<BurstMemory>>>,
-}
-
-impl<'a> Keep<'a> {
-    /// The rules by which pods are kept for `longest` seconds at the most, given the work that groups have had.
-    pub(crate) fn of(longest: f64, findings: &'a Findings<'_>) -> Self {
-        Self {
-            longest,
-            most: &findings.at_work,
-            bursts: findings.bursts.as_ref(),
-        }
-    }
-}
-
 /// Says of each idle pod below its resize limits for how long it is kept, if that is longer than the
 /// idle timeout, which is `timeout` where the group has none of its own. Those that would be removed last are kept for
-/// longest.
-pub(crate) fn keep_small(state: &mut DecisionState, keep: Keep<'_>, timeout: f64) {
+/// longest, which is `longest` at the most.
+pub(crate) fn keep_small(
+    state: &mut DecisionState,
+    findings: &Findings<'_>,
+    (timeout, longest): (f64, f64),
+) {
     let is_small = |node: &PlannedNode| {
         let resize = node.resize.as_deref();
         node.fate == Fate::Stay
@@ -95,33 +76,27 @@ pub(crate) fn keep_small(state: &mut DecisionState, keep: Keep<'_>, timeout: f64
         let place = places.entry(group).or_default();
         *place += 1;
         // More pods may be idle than ever had work at once.
-        let most = group.map_or(0, |group| keep.most[group]).max(*place);
+        let most = group.map_or(0, |group| findings.at_work[group]).max(*place);
         // The cost of the pod at its resize limits, as a multiple of its present cost.
         #[expect(clippy::cast_precision_loss, reason = "a ratio")]
         let cost = |size: Size| size.cpu + size.memory as f64 / MEMORY_OF_A_CORE;
         let now = cost(resize.current).max(f64::MIN_POSITIVE);
         let ratio = (cost(resize.limits) / now).max(1.0);
         let learnt = learnt.entry(group).or_insert_with(|| {
-            let bursts = &keep.bursts?[group?];
+            let bursts = &findings.bursts.as_ref()?[group?];
             // Seconds of small pods that are spent on a gap beyond the idle timeout.
             #[expect(clippy::cast_precision_loss, reason = "numbers of pods")]
             let money = most as f64 * timeout * SPENT_BY_GAPS * (ratio - 1.0);
-            by_gaps(bursts, (timeout, keep.longest), most, money)
+            by_gaps(bursts, (timeout, longest), most, money)
         });
         if let Some(learnt) = learnt {
             let place = usize::try_from(*place - 1).ok();
             let stay = place.and_then(|place| learnt.get(place)).copied();
-            notes.kept = stay.map(|stay| SmallPodKeep {
-                seconds: stay.seconds,
-                of_gaps: Some(stay.of_gaps),
-            });
+            notes.kept = stay.map(|stay| (stay.seconds, Some(stay.of_gaps)));
         } else {
             let stay = timeout * times(ratio, *place, most);
-            let seconds = stay.min(keep.longest);
-            notes.kept = (seconds > timeout).then_some(SmallPodKeep {
-                seconds,
-                of_gaps: None,
-            });
+            let seconds = stay.min(longest);
+            notes.kept = (seconds > timeout).then_some((seconds, None));
         }
     }
 }

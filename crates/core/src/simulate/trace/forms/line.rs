@@ -6,7 +6,7 @@ use schemars::{JsonSchema, schema_for};
 use serde::{Deserialize, Serialize};
 use serde_json::{Number, Value, json};
 
-use crate::quantity::nearest_whole;
+use crate::quantity::json_number;
 use crate::simulate::trace::job::{Job, JobDemand, JobShape, PlacementStrategy, Trace};
 
 /// The `apiVersion` of a trace.
@@ -131,7 +131,7 @@ fn line(job: &Job, jobs: &[Job]) -> JobLine {
     let id = Some(job.id.clone());
     let after = job.after.iter().map(|index| jobs[*index].id.clone());
     let memory = job.memory.iter();
-    let memory = memory.map(|used| (number(used.at), used.bytes.into()));
+    let memory = memory.map(|used| (json_number(used.at), used.bytes.into()));
     let retries = match job.retries {
         u32::MAX => -1,
         retries => retries.into(),
@@ -141,9 +141,9 @@ fn line(job: &Job, jobs: &[Job]) -> JobLine {
         actor: None,
         placement_group: None,
         name: (job.name != job.id).then(|| job.name.clone()),
-        at: number(job.at),
+        at: json_number(job.at),
         after: after.collect(),
-        seconds: number(job.seconds),
+        seconds: json_number(job.seconds),
         resources: None,
         strategy: None,
         bundles: None,
@@ -155,7 +155,7 @@ fn line(job: &Job, jobs: &[Job]) -> JobLine {
     let amounts = |shape: &JobShape| -> LineAmounts {
         let amounts = shape.iter();
         amounts
-            .map(|(name, amount)| (name.clone(), number(*amount)))
+            .map(|(name, amount)| (name.clone(), json_number(*amount)))
             .collect()
     };
     let some = |shape: &JobShape| (!shape.is_empty()).then(|| amounts(shape));
@@ -169,16 +169,6 @@ fn line(job: &Job, jobs: &[Job]) -> JobLine {
         }
     }
     line
-}
-
-/// A number without a needless `.0`.
-fn number(amount: f64) -> Number {
-    // Below this every whole number is a number of its own.
-    const EXACT: f64 = 9_007_199_254_740_992.0;
-    if amount.fract() == 0.0 && (0.0..EXACT).contains(&amount) {
-        return Number::from(nearest_whole(amount));
-    }
-    Number::from_f64(amount).unwrap_or_else(zero)
 }
 
 fn zero() -> Number {

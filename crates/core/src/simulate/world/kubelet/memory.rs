@@ -42,7 +42,7 @@ impl World {
         if of.attempt != attempt {
             return;
         }
-        let nodes: Vec<usize> = parts.iter().map(|part| part.node).collect();
+        let nodes: Vec<usize> = parts.iter().map(|(node, _)| *node).collect();
         let next = of.memory.get(step as usize + 1);
         if let (Some(started), Some(next)) = (of.started, next) {
             let at = started.plus(next.at);

@@ -8,12 +8,14 @@
 
 use std::sync::{Arc, LazyLock};
 
+use croner::Cron;
 use croner::parser::{CronParser, Seconds, Year};
 use croner::time::Weekday;
-use croner::{Cron, errors::CronError};
 use jiff::civil::{Date, DateTime};
 use jiff::tz::{TimeZone, TimeZoneDatabase};
 use jiff::{SignedDuration, Timestamp, ToSpan as _};
+
+use crate::text::Misread;
 
 /// The most days that one occurrence may last.
 pub const LONGEST_DAYS: i64 = 31;
@@ -25,26 +27,6 @@ const LONGEST_TEXT: usize = 100;
 const CYCLE_DAYS: usize = 28 * 366;
 
 static ZONES: LazyLock<TimeZoneDatabase> = LazyLock::new(TimeZoneDatabase::bundled);
-
-/// The error of hours that cannot be read.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum ScheduleError {
-    /// The expression is too long.
-    #[error("is longer than {LONGEST_TEXT} bytes: write five fields, such as 0 8 * * 1-5")]
-    TooLong,
-    /// The expression is not one of five fields.
-    #[error(
-        "is not a cron expression ({0}): write minute, hour, day of the month, month and day of the \
-         week, such as 0 8 * * 1-5"
-    )]
-    Syntax(String),
-    /// There is no day on which the expression holds.
-    #[error("never happens: name a day that there is")]
-    Never,
-    /// There is no such time zone.
-    #[error("there is no time zone {0:?}: write one of the IANA database, such as Europe/Berlin")]
-    NoZone(String),
-}
 
 /// Moments that a cron expression names.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -80,23 +62,34 @@ pub enum HoursEnd {
 }
 
 /// Reads the name of a time zone.
-pub fn zone(name: &str) -> Result<TimeZone, ScheduleError> {
-    let zone = ZONES.get(name);
-    // The name is a policy's, and may be of any length.
-    zone.map_err(|_| ScheduleError::NoZone(name.chars().take(64).collect()))
+pub fn zone(name: &str) -> Result<TimeZone, Misread> {
+    ZONES.get(name).map_err(|_| {
+        // The name is a policy's, and may be of any length.
+        let name: String = name.chars().take(64).collect();
+        Misread(format!(
+            "there is no time zone {name:?}: write one of the IANA database, such as Europe/Berlin"
+        ))
+    })
 }
 
 impl CronExpression {
     /// Reads an expression of five fields.
-    pub fn parse(text: &str) -> Result<Self, ScheduleError> {
+    pub fn parse(text: &str) -> Result<Self, Misread> {
         if text.len() > LONGEST_TEXT {
-            return Err(ScheduleError::TooLong);
+            return Err(Misread(format!(
+                "is longer than {LONGEST_TEXT} bytes: write five fields, such as 0 8 * * 1-5"
+            )));
         }
         let parser = CronParser::builder()
             .seconds(Seconds::Disallowed)
             .year(Year::Disallowed);
         let cron = parser.build().parse(text);
-        let cron = cron.map_err(|error: CronError| ScheduleError::Syntax(error.to_string()))?;
+        let cron = cron.map_err(|error| {
+            Misread(format!(
+                "is not a cron expression ({error}): write minute, hour, day of the month, month and \
+                 day of the week, such as 0 8 * * 1-5"
+            ))
+        })?;
         let read = Self(Arc::new(cron));
         // An expression such as `0 0 30 2 *` is well-formed and never holds, which its author should learn at
         // once.
@@ -104,7 +97,8 @@ impl CronExpression {
         if days.any(|day| read.is_on(day)) {
             Ok(read)
         } else {
-            Err(ScheduleError::Never)
+            let never = "never happens: name a day that there is";
+            Err(Misread(never.to_owned()))
         }
     }
 
@@ -353,19 +347,11 @@ mod tests {
                 told(text)
             );
         }
-        assert_eq!(
-            CronExpression::parse("0 0 30 2 *"),
-            Err(ScheduleError::Never)
-        );
+        assert!(told("0 0 30 2 *").starts_with("never happens"));
         assert!(CronExpression::parse("0 0 29 2 *").is_ok());
-        assert_eq!(
-            CronExpression::parse(&"*".repeat(101)),
-            Err(ScheduleError::TooLong)
-        );
-        assert_eq!(
-            zone("Mars/Base"),
-            Err(ScheduleError::NoZone("Mars/Base".into()))
-        );
+        assert!(told(&"*".repeat(101)).starts_with("is longer than 100 bytes"));
+        let nowhere = zone("Mars/Base").unwrap_err().to_string();
+        assert!(nowhere.starts_with("there is no time zone \"Mars/Base\""));
         assert!(zone("Etc/UTC").is_ok() && zone("UTC").is_ok());
     }
 

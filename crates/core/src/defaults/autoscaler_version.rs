@@ -6,13 +6,12 @@ use super::draft::autoscaled;
 use super::{DefaultId, DefaultRule, DefaultsDraft};
 use crate::policy::Settings;
 use crate::ray::{Container, Group, Kind, RayObject, text_at};
-use crate::rule_page::RulePage;
 
 pub(crate) static DEFAULT: DefaultRule = DefaultRule {
     id: DefaultId(3),
     name: "autoscaler-version",
     summary: "`autoscalerOptions.version: v2` where something in the object needs it",
-    page: RulePage(include_str!("autoscaler_version.md")),
+    page: include_str!("autoscaler_version.md"),
     why: "Only the second version of Ray's autoscaler knows these; KubeRay refuses some of them \
           without it, and in-place resize is silently ignored.",
     apply,
@@ -34,7 +33,7 @@ pub(super) fn wants_v2(object: &RayObject<'_>, _: &Settings) -> bool {
             .and_then(|spec| text_at(spec, "restartPolicy"));
         let restarts = |container: Container<'_>| {
             let mut policies = container.resize_policy();
-            policies.any(|(_, entry)| entry.restart == "RestartContainer")
+            policies.any(|entry| text_at(entry, "restartPolicy") == Some("RestartContainer"))
         };
         !matches!(restart, None | Some("" | "Never")) || group.containers().any(restarts)
     };

@@ -3,14 +3,13 @@
 use serde_json::{Value, json};
 
 use super::{DefaultId, DefaultRule, DefaultsDraft, Origin};
-use crate::ray::Container;
-use crate::rule_page::RulePage;
+use crate::ray::{Container, text_at};
 
 pub(crate) static DEFAULT: DefaultRule = DefaultRule {
     id: DefaultId(2),
     name: "ippr-resize-policy",
     summary: "`resizePolicy: NotRequired` for CPU and memory of a group that grows in place",
-    page: RulePage(include_str!("resize_policy.md")),
+    page: include_str!("resize_policy.md"),
     why: "A pod's resize policy can never be changed, so it has to be right in the template: with \
           `RestartContainer` every resize would kill Ray on the node it was to help.",
     apply,
@@ -21,7 +20,7 @@ fn apply(draft: &mut DefaultsDraft<'_>) {
         let stored_container = draft.growing_before(group);
         let has_entry = |container: Container<'_>, resource: &str| {
             let mut entries = container.resize_policy();
-            entries.any(|(_, entry)| entry.resource == resource)
+            entries.any(|entry| text_at(entry, "resourceName") == Some(resource))
         };
         let missing = ["cpu", "memory"].into_iter();
         let missing = missing.filter(|resource| !has_entry(container, resource));

@@ -17,8 +17,10 @@ pub struct Container<'a> {
     /// The container's own fields.
     pub spec: &'a Fields,
     // These are looked up once, because most rules ask for them.
-    limits: Option<&'a Fields>,
-    requests: Option<&'a Fields>,
+    /// `resources.limits`, if they are there.
+    pub limits: Option<&'a Fields>,
+    /// `resources.requests`, if they are there.
+    pub requests: Option<&'a Fields>,
     limit_amounts: Amounts,
     request_amounts: Amounts,
 }
@@ -59,16 +61,6 @@ impl<'a> Container<'a> {
         text_at(self.spec, "image")
     }
 
-    /// `resources.limits`, if they are there.
-    pub fn limits(&self) -> Option<&'a Fields> {
-        self.limits
-    }
-
-    /// `resources.requests`, if they are there.
-    pub fn requests(&self) -> Option<&'a Fields> {
-        self.requests
-    }
-
     /// The limit of a resource. A value that is not a quantity reads as absent (the API server
     /// refuses such a template itself).
     pub fn limit(&self, resource: &str) -> Option<Quantity> {
@@ -92,21 +84,10 @@ impl<'a> Container<'a> {
         gap(self.limit(resource.name()), self.request(resource.name()))
     }
 
-    /// The entries of `resizePolicy` with their positions.
-    pub fn resize_policy(&self) -> impl Iterator<Item = (usize, ResizePolicy<'a>)> {
-        list_at(self.spec, "resizePolicy")
-            .iter()
-            .enumerate()
-            .filter_map(|(index, entry)| {
-                let entry = entry.as_object()?;
-                Some((
-                    index,
-                    ResizePolicy {
-                        resource: text_at(entry, "resourceName").unwrap_or_default(),
-                        restart: text_at(entry, "restartPolicy").unwrap_or_default(),
-                    },
-                ))
-            })
+    /// The entries of `resizePolicy`.
+    pub fn resize_policy(&self) -> impl Iterator<Item = &'a Fields> {
+        let entries = list_at(self.spec, "resizePolicy").iter();
+        entries.filter_map(Value::as_object)
     }
 
     /// The value of an environment variable. The value is empty if it comes from elsewhere
@@ -126,15 +107,6 @@ impl<'a> Container<'a> {
             .iter()
             .rposition(|entry| entry.get("name").and_then(Value::as_str) == Some(name))
     }
-}
-
-/// An entry of `resizePolicy`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ResizePolicy<'a> {
-    /// `cpu` or `memory`.
-    pub resource: &'a str,
-    /// `NotRequired` or `RestartContainer`.
-    pub restart: &'a str,
 }
 
 /// The amount by which a container's limit is above its request. A resize keeps this gap, so that

@@ -20,11 +20,8 @@ use tokio::task::JoinHandle;
 
 /// Supervises background tasks. Clones supervise the same tasks.
 #[derive(Debug, Clone, Default)]
-pub struct Supervisor(Arc<TaskState>);
-
-#[derive(Debug, Default)]
-struct TaskState {
-    is_stopping: AtomicBool,
+pub struct Supervisor {
+    is_stopping: Arc<AtomicBool>,
     failed: watch::Sender<Option<TaskFailed>>,
 }
 
@@ -66,7 +63,7 @@ impl Supervisor {
     /// Allows tasks to end, because the process stops. A panic is still logged, but does not
     /// disturb the orderly end.
     pub fn let_end(&self) {
-        self.0.is_stopping.store(true, Ordering::Release);
+        self.is_stopping.store(true, Ordering::Release);
     }
 
     /// Runs `work`; fails as soon as a supervised task does, and then abandons the work.
@@ -82,7 +79,7 @@ impl Supervisor {
 
     /// Waits for the first task that fails.
     pub async fn failed(&self) -> TaskFailed {
-        let mut failed = self.0.failed.subscribe();
+        let mut failed = self.failed.subscribe();
         match failed.wait_for(Option::is_some).await.as_deref() {
             Ok(Some(failed)) => *failed,
             // The sender lives as long as `self`, so this is never reached before `self` is gone.
@@ -91,7 +88,7 @@ impl Supervisor {
     }
 
     fn is_stopping(&self) -> bool {
-        self.0.is_stopping.load(Ordering::Acquire)
+        self.is_stopping.load(Ordering::Acquire)
     }
 
     fn fail(&self, task: &'static str, how: &'static str) {
@@ -101,7 +98,7 @@ impl Supervisor {
             return;
         }
         tracing::error!(task, %failed, "a background task failed");
-        self.0.failed.send_if_modified(|first| {
+        self.failed.send_if_modified(|first| {
             let is_first = first.is_none();
             first.get_or_insert(failed);
             is_first

@@ -9,11 +9,11 @@
 //! namespace delay those of another by one read.
 
 use std::collections::HashMap;
-use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
+use parking_lot::Mutex;
 use rayfit_core::dns_name::Key;
 use rayfit_core::initial_size::{LeftAsMade, NewPod, OwnerCluster};
 use tokio::time::{Instant, timeout_at};
@@ -40,7 +40,7 @@ pub enum OwnerUnread {
 }
 
 /// Reads RayClusters.
-pub trait OwnerReader: fmt::Debug + Send + Sync {
+pub trait OwnerReader: Send + Sync {
     /// The RayCluster as it is stored now; `None` if there is none. Dropping the future ends the request.
     fn read(&self, owner: Key) -> BoxFuture<'static, Result<Option<OwnerCluster>, OwnerUnread>>;
 
@@ -85,9 +85,9 @@ const LONGEST_WAIT: Duration = Duration::from_secs(1);
 const SILENCE: Duration = Duration::from_mins(5);
 
 /// Reads RayClusters within the limits. Namespaces take turns.
-#[derive(Debug)]
 pub struct OwnerReads {
-    reader: Arc<dyn OwnerReader>,
+    /// The reader, and the clock by which sizes are written.
+    pub reader: Arc<dyn OwnerReader>,
     turns: FairSemaphore,
     /// Of each namespace, the value that each of its waiting pods holds a clone of, so that the clones are their number.
     waiting: Mutex<HashMap<Arc<str>, Weak<()>>>,
@@ -132,15 +132,10 @@ impl OwnerReads {
         read
     }
 
-    /// The time in seconds since 1970, by the clock by which sizes are written.
-    pub fn now(&self) -> f64 {
-        self.reader.now()
-    }
-
     /// Allows one warning of failures in a while, and not one for each pod.
     fn is_to_warn(&self) -> bool {
         let now = Instant::now();
-        let mut warned = lock(&self.warned);
+        let mut warned = self.warned.lock();
         let is_due = warned.is_none_or(|at| now.saturating_duration_since(at) >= SILENCE);
         if is_due {
             *warned = Some(now);
@@ -150,7 +145,7 @@ impl OwnerReads {
 
     /// A place among the pods that wait, until dropped.
     fn place(&self, namespace: &Arc<str>) -> Option<Arc<()>> {
-        let mut waiting = lock(&self.waiting);
+        let mut waiting = self.waiting.lock();
         waiting.retain(|_, pods| pods.strong_count() > 0);
         let all: usize = waiting.values().map(Weak::strong_count).sum();
         let place = waiting.get(namespace).and_then(Weak::upgrade);
@@ -162,11 +157,6 @@ impl OwnerReads {
         waiting.insert(namespace.clone(), Arc::downgrade(&place));
         Some(place)
     }
-}
-
-/// No code panics while it holds one of these locks.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]
@@ -218,7 +208,7 @@ mod tests {
         assert!(took < Duration::from_millis(201), "{took:?}");
         let refused = |read: &&_| **read == Err(OwnerUnread::TooMany);
         assert_eq!(flood.iter().filter(refused).count(), 1000 - 32);
-        let waiting = lock(&reads.waiting);
+        let waiting = reads.waiting.lock();
         assert!(waiting.values().all(|pods| pods.strong_count() == 0));
     }
 

@@ -28,7 +28,7 @@ impl ReviewRecord {
     pub fn new(webhook: Webhook) -> Self {
         Self {
             count: ReviewCount {
-                webhook: webhook.name(),
+                webhook: webhook.into(),
                 kind: None,
                 operation: "unknown",
                 outcome: ReviewOutcome::Allowed,

@@ -7,8 +7,9 @@ use serde::Deserialize;
 use serde_json::error::Category;
 use serde_json::value::RawValue;
 
-/// One of the two webhooks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+/// One of the two webhooks, by its name in logs and metrics.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, strum::IntoStaticStr)]
+#[strum(serialize_all = "lowercase")]
 pub enum Webhook {
     /// Fills in defaults; never denies.
     Mutate,
@@ -22,14 +23,6 @@ impl Webhook {
         match self {
             Self::Mutate => "/mutate",
             Self::Validate => "/validate",
-        }
-    }
-
-    /// The name in logs and metrics.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Mutate => "mutate",
-            Self::Validate => "validate",
         }
     }
 }

@@ -26,10 +26,10 @@ use super::{Webhook, deadline, response};
 use crate::admission::record::ReviewRecord;
 use crate::shares::ConnectionSource;
 use crate::telemetry::Metrics;
+use crate::telemetry::metrics::CountedGauge;
 use crate::telemetry::reviews::ReviewOutcome;
 
 /// The state of the webhooks.
-#[derive(Debug)]
 pub struct Admission {
     /// The policies and facts. They can be replaced at any time; the next request uses the new
     /// ones.
@@ -82,7 +82,7 @@ const TO_ANSWER: Duration = Duration::from_millis(100);
 
 async fn serve(admission: Arc<Admission>, webhook: Webhook, request: Request) -> Response {
     let start = Instant::now();
-    let in_flight = admission.metrics.in_flight.start();
+    let in_flight = CountedGauge::of(&admission.metrics.in_flight);
     let limit = deadline::of_query(request.uri().query());
     let answer = tokio::time::timeout(limit, answer(&admission, webhook, request, start + limit))
         .await
@@ -229,7 +229,7 @@ impl Admission {
         let owner = self.owners.read(owner, until).await;
         answered(record, &review, || {
             let enlarged = match owner {
-                Ok(Some(owner)) => enlarged(pod, &owner, self.owners.now()),
+                Ok(Some(owner)) => enlarged(pod, &owner, self.owners.reader.now()),
                 Ok(None) => Err(LeftAsMade::AnotherOwner),
                 Err(unread) => return Ok(ReviewDecision::OwnerUnread(unread)),
             };

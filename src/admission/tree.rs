@@ -14,7 +14,6 @@ use serde::de::{self, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visit
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-use super::AdmissionLimits;
 use super::review::{ReviewError, json_fault};
 
 /// The memory that trees may use. A text of seven megabytes can be constructed so that its tree
@@ -55,13 +54,6 @@ impl TreeBudget {
         }
         self.is_exceeded.set(true);
         Err(E::custom("too many values"))
-    }
-}
-
-/// The default limit of the webhooks.
-impl Default for TreeBudget {
-    fn default() -> Self {
-        Self::of(AdmissionLimits::default().trees)
     }
 }
 

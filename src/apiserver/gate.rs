@@ -7,7 +7,6 @@
 //! them. What may pass is decided by [`rayfit_core::flow_control`]; here are the tasks that wait.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use parking_lot::Mutex;
 use rayfit_core::flow_control::Flow;
@@ -21,18 +20,16 @@ use super::patience::Patience;
 
 /// Lets requests through.
 #[derive(Clone)]
-pub struct Gate(Arc<Inner>);
-
-struct Inner {
-    flows: Mutex<RequestFlows<oneshot::Sender<Front>>>,
+pub struct Gate {
+    flows: Arc<Mutex<RequestFlows<oneshot::Sender<Front>>>>,
     /// Tells the request at the front that another one has ended.
-    ended: Notify,
-    patience: Patience,
+    ended: Arc<Notify>,
+    /// The times until which the API server has asked requests to wait.
+    pub patience: Patience,
     closed: watch::Sender<bool>,
 }
 
 /// A request that was let through; dropping this ends it.
-#[derive(Debug)]
 pub struct Pass {
     gate: Gate,
     flow: Flow,
@@ -52,12 +49,12 @@ impl Gate {
     /// A gate for at most `rate` requests a second, with `burst` of them at once after a quiet
     /// time.
     pub fn new(rate: u32, burst: u32, patience: Patience) -> Self {
-        Self(Arc::new(Inner {
-            flows: Mutex::new(RequestFlows::new(rate, burst)),
-            ended: Notify::new(),
+        Self {
+            flows: Arc::new(Mutex::new(RequestFlows::new(rate, burst))),
+            ended: Arc::default(),
             patience,
             closed: watch::Sender::new(false),
-        }))
+        }
     }
 
     /// Waits until a request of `flow`, the namespace and name of a cluster, may be sent.
@@ -73,14 +70,10 @@ impl Gate {
 
     async fn turn(&self, flow: &Flow) -> Result<Pass, NotAdmitted> {
         // A cluster that has to wait does not do so at the front.
-        self.0.patience.over(Some(flow)).await;
+        self.patience.over(Some(flow)).await;
         let (call, called) = oneshot::channel();
-        let ticket = self
-            .0
-            .flows
-            .lock()
-            .join(flow, call)
-            .ok_or(NotAdmitted::TooMany)?;
+        let ticket = self.flows.lock().join(flow, call);
+        let ticket = ticket.ok_or(NotAdmitted::TooMany)?;
         let mut waiting = QueuedRequest {
             gate: self,
             ticket,
@@ -93,12 +86,8 @@ impl Gate {
         drop(waiting);
         loop {
             // These two locks are always taken in this order, here and in `rate`.
-            let now = self.0.patience.now();
-            let decision = self
-                .0
-                .flows
-                .lock()
-                .admit(flow, now, &self.0.patience.until.lock());
+            let now = self.patience.now();
+            let decision = (self.flows.lock()).admit(flow, now, &self.patience.until.lock());
             match decision {
                 SendDecision::Sent => {
                     return Ok(Pass {
@@ -106,8 +95,8 @@ impl Gate {
                         flow: flow.clone(),
                     });
                 }
-                SendDecision::NotBefore(later) => self.0.patience.pass_to(later).await,
-                SendDecision::WhenOneEnds => self.0.ended.notified().await,
+                SendDecision::NotBefore(later) => self.patience.pass_to(later).await,
+                SendDecision::WhenOneEnds => self.ended.notified().await,
             }
         }
     }
@@ -115,67 +104,52 @@ impl Gate {
     /// Waits until the rate allows one more request, and the API server asks for no patience.
     pub async fn rate(&self) {
         loop {
-            let now = self.0.patience.now();
-            let taken = self
-                .0
-                .flows
-                .lock()
-                .take_rate(now, &self.0.patience.until.lock());
+            let now = self.patience.now();
+            let taken = (self.flows.lock()).take_rate(now, &self.patience.until.lock());
             let Err(later) = taken else { return };
-            self.0.patience.pass_to(later).await;
+            self.patience.pass_to(later).await;
         }
-    }
-
-    /// Takes in that the API server has answered a request of this flow with a call for patience.
-    pub fn ask_patience(&self, flow: &Flow, time: Option<Duration>) {
-        self.0.patience.ask(Some(flow), time);
     }
 
     /// Turns away all waiting requests, now and from now on.
     pub fn close(&self) {
-        self.0.closed.send_replace(true);
+        self.closed.send_replace(true);
     }
 
     /// Waits until the gate is closed.
     pub async fn closed(&self) {
         // The sender lives as long as `self`.
-        let _ = self.0.closed.subscribe().wait_for(|closed| *closed).await;
+        let _ = self.closed.subscribe().wait_for(|closed| *closed).await;
     }
 
     /// Tells the next request that it is at the front. If the request gives up at this moment, the
     /// front is dropped, and that tells the next one.
     fn call(&self) {
-        let next = self.0.flows.lock().call();
+        let next = self.flows.lock().call();
         if let Some(next) = next {
             drop(next.send(Front(self.clone())));
         }
     }
 }
 
-impl std::fmt::Debug for Gate {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Gate").finish_non_exhaustive()
-    }
-}
-
 impl Drop for Front {
     fn drop(&mut self) {
-        self.0.0.flows.lock().step_aside();
+        self.0.flows.lock().step_aside();
         self.0.call();
     }
 }
 
 impl Drop for QueuedRequest<'_> {
     fn drop(&mut self) {
-        self.gate.0.flows.lock().leave(&self.ticket);
+        self.gate.flows.lock().leave(&self.ticket);
     }
 }
 
 impl Drop for Pass {
     fn drop(&mut self) {
-        self.gate.0.flows.lock().end(&self.flow);
+        self.gate.flows.lock().end(&self.flow);
         // Unlike notify_waiters this is kept for a request that is only about to wait.
-        self.gate.0.ended.notify_one();
+        self.gate.ended.notify_one();
         self.gate.call();
     }
 }
@@ -184,7 +158,7 @@ impl Drop for Pass {
 mod tests {
     use futures_util::future::join_all;
     use rayfit_core::flow_control::requests::UNDER_WAY_OF_ONE;
-    use tokio::time::{Instant, sleep};
+    use tokio::time::{Duration, Instant, sleep};
 
     use super::*;
 
@@ -215,10 +189,12 @@ mod tests {
     async fn patience_holds_for_who_was_asked_and_for_all_if_several_were() {
         let gate = gate(10, 5);
         let start = Instant::now();
-        gate.ask_patience(&flow("a/one"), Some(Duration::from_secs(3)));
+        gate.patience
+            .ask(Some(&flow("a/one")), Some(Duration::from_secs(3)));
         drop(gate.pass(&flow("b/other")).await.unwrap());
         assert_eq!(start.elapsed(), Duration::ZERO);
-        gate.ask_patience(&flow("c/another"), Some(Duration::from_secs(3)));
+        gate.patience
+            .ask(Some(&flow("c/another")), Some(Duration::from_secs(3)));
         drop(gate.pass(&flow("b/other")).await.unwrap());
         assert!(start.elapsed() >= Duration::from_secs(3));
     }
@@ -279,7 +255,7 @@ mod tests {
             asked.elapsed()
         };
         let (waited, neighbour) = tokio::join!(waits, neighbour);
-        assert_eq!(waited.unwrap_err(), NotAdmitted::TooLong);
+        assert_eq!(waited.err(), Some(NotAdmitted::TooLong));
         assert!(neighbour < Duration::from_secs(1), "{neighbour:?}");
         hanging.pop();
         assert!(gate.pass(&flow("slow")).await.is_ok());
@@ -289,15 +265,15 @@ mod tests {
     async fn who_waits_is_turned_away_when_it_closes() {
         let gate = gate(1, 1);
         drop(gate.pass(&flow("a")).await.unwrap());
-        gate.0.patience.ask(None, Some(Duration::from_secs(8)));
+        gate.patience.ask(None, Some(Duration::from_secs(8)));
         let start = Instant::now();
         let flows = [flow("a"), flow("b")];
         let (a, b, ()) = tokio::join!(gate.pass(&flows[0]), gate.pass(&flows[1]), async {
             sleep(Duration::from_millis(10)).await;
             gate.close();
         });
-        assert_eq!(a.unwrap_err(), NotAdmitted::Stopping);
-        assert_eq!(b.unwrap_err(), NotAdmitted::Stopping);
+        assert_eq!(a.err(), Some(NotAdmitted::Stopping));
+        assert_eq!(b.err(), Some(NotAdmitted::Stopping));
         assert!(start.elapsed() < Duration::from_secs(1));
     }
 }

@@ -13,30 +13,23 @@ use tokio::time::Instant;
 
 /// All watches of a process.
 #[derive(Debug, Clone, Default)]
-pub struct Watches(Arc<Mutex<Registry>>);
-
-#[derive(Debug, Default)]
-struct Registry {
-    open: Vec<Weak<Watch>>,
+pub struct Watches {
+    open: Arc<Mutex<Vec<Weak<Beacon>>>>,
     /// The number of objects that could not be read, by the watch's title; watches that are closed
     /// are included.
-    skipped: BTreeMap<&'static str, u64>,
+    skipped: Arc<Mutex<BTreeMap<&'static str, u64>>>,
 }
 
-/// The handle by which one watch reports its state. The watch is forgotten when this is dropped.
+/// The state that one watch reports. The watch is forgotten when this is dropped.
 #[derive(Debug)]
 pub struct Beacon {
-    watch: Arc<Watch>,
-    watches: Watches,
-}
-
-#[derive(Debug)]
-struct Watch {
-    title: &'static str,
+    /// The title of the watch.
+    pub title: &'static str,
     /// The time without any message after which the watch is not well.
     limit: Duration,
     opened: Instant,
     state: Mutex<WatchState>,
+    watches: Watches,
 }
 
 #[derive(Debug, Default)]
@@ -74,22 +67,18 @@ pub struct WatchCount {
 
 impl Watches {
     /// Registers a watch; it is well as long as the API server sends something within `limit`.
-    pub fn open(&self, title: &'static str, limit: Duration) -> Beacon {
-        let watch = Arc::new(Watch {
+    pub fn open(&self, title: &'static str, limit: Duration) -> Arc<Beacon> {
+        let beacon = Arc::new(Beacon {
             title,
             limit,
             opened: Instant::now(),
             state: Mutex::default(),
-        });
-        let mut registry = self.0.lock();
-        // The metric exists from 0 on: Prometheus sees no increase in a series that begins with 1.
-        registry.skipped.entry(title).or_default();
-        registry.open.push(Arc::downgrade(&watch));
-        drop(registry);
-        Beacon {
-            watch,
             watches: self.clone(),
-        }
+        });
+        // The metric exists from 0 on: Prometheus sees no increase in a series that begins with 1.
+        self.skipped.lock().entry(title).or_default();
+        self.open.lock().push(Arc::downgrade(&beacon));
+        beacon
     }
 
     /// The watches that are not well.
@@ -100,9 +89,8 @@ impl Watches {
 
     /// The numbers by title, for metrics.
     pub fn counts(&self) -> BTreeMap<&'static str, WatchCount> {
-        let skipped = self.0.lock().skipped.clone();
         let mut counts: BTreeMap<_, WatchCount> = BTreeMap::new();
-        for (title, skipped) in skipped {
+        for (title, skipped) in self.skipped.lock().clone() {
             counts.entry(title).or_default().skipped = skipped;
         }
         for watch in self.all() {
@@ -113,30 +101,25 @@ impl Watches {
         counts
     }
 
-    fn all(&self) -> Vec<Arc<Watch>> {
-        let mut registry = self.0.lock();
-        registry.open.retain(|watch| watch.strong_count() > 0);
-        registry.open.iter().filter_map(Weak::upgrade).collect()
+    fn all(&self) -> Vec<Arc<Beacon>> {
+        let mut open = self.open.lock();
+        open.retain(|watch| watch.strong_count() > 0);
+        open.iter().filter_map(Weak::upgrade).collect()
     }
 }
 
 impl Beacon {
-    /// The title of the watch.
-    pub fn title(&self) -> &'static str {
-        self.watch.title
-    }
-
     /// Reports that a list is complete, or that something arrived after one.
     pub fn hear(&self) {
-        let mut state = self.watch.state.lock();
+        let mut state = self.state.lock();
         let failed = state.failure.take();
         state.is_absent = false;
         let since = state.heard.replace(Instant::now());
         drop(state);
         if let Some(why) = failed {
-            let time = since.unwrap_or(self.watch.opened).elapsed();
+            let time = since.unwrap_or(self.opened).elapsed();
             tracing::info!(
-                watch = self.watch.title,
+                watch = self.title,
                 why,
                 "seen again after {} s",
                 time.as_secs()
@@ -147,7 +130,7 @@ impl Beacon {
     /// Reports that the watch failed and is tried again; `is_absent` if because the API server does not know the
     /// resource, which may be installed later. That is logged once, until the watch is well again.
     pub fn fail(&self, why: &str, is_absent: bool) {
-        let mut state = self.watch.state.lock();
+        let mut state = self.state.lock();
         let is_first = state.failure.is_none();
         state.failure = Some(why.to_owned());
         state.is_absent = is_absent;
@@ -155,7 +138,7 @@ impl Beacon {
         if is_first {
             tracing::warn!(
                 error = why,
-                watch = self.watch.title,
+                watch = self.title,
                 "the watch failed, trying again"
             );
         }
@@ -163,18 +146,16 @@ impl Beacon {
 
     /// Reports that an object could not be read.
     pub fn skip(&self) {
-        let mut registry = self.watches.0.lock();
-        *registry.skipped.entry(self.watch.title).or_default() += 1;
+        let mut skipped = self.watches.skipped.lock();
+        *skipped.entry(self.title).or_default() += 1;
     }
 
     /// The time since anything arrived, counted from the opening of the watch if nothing ever has.
     pub fn silence(&self) -> Duration {
-        let heard = self.watch.state.lock().heard;
-        heard.unwrap_or(self.watch.opened).elapsed()
+        let heard = self.state.lock().heard;
+        heard.unwrap_or(self.opened).elapsed()
     }
-}
 
-impl Watch {
     fn trouble(&self) -> Option<WatchTrouble> {
         let state = self.state.lock();
         let time = state.heard.unwrap_or(self.opened).elapsed();

@@ -28,12 +28,11 @@ type Key = (String, Option<String>, Option<String>);
 
 /// The informers of a process. Clones share them.
 #[derive(Clone)]
-pub struct Informers(Arc<Shared>);
-
-struct Shared {
-    client: Client,
+pub struct Informers {
+    /// The client.
+    pub client: Client,
     watches: Watches,
-    running: Mutex<BTreeMap<Key, Weak<SharedWatch>>>,
+    running: Arc<Mutex<BTreeMap<Key, Weak<SharedWatch>>>>,
 }
 
 /// A watch that is under way until this is dropped.
@@ -67,16 +66,11 @@ impl Drop for Reading {
 impl Informers {
     /// Informers that use `client`, and report how they are in `watches`.
     pub fn new(client: Client, watches: Watches) -> Self {
-        Self(Arc::new(Shared {
+        Self {
             client,
             watches,
-            running: Mutex::default(),
-        }))
-    }
-
-    /// The client.
-    pub fn client(&self) -> Client {
-        self.0.client.clone()
+            running: Arc::default(),
+        }
     }
 
     /// Follows all objects of a selection, read as `K`, and passes to `on`, in order, what is found
@@ -110,18 +104,15 @@ impl Informers {
             selection.name.clone(),
         );
         // The lock is held until the watch is listed, so that two readers never begin it twice.
-        let mut all = self.0.running.lock();
+        let mut all = self.running.lock();
         if let Some(running) = all.get(&key).and_then(Weak::upgrade) {
             return running;
         }
         all.retain(|_, running| running.strong_count() > 0);
-        let beacon = self
-            .0
-            .watches
-            .open(selection.title, selection.times.limit());
-        let (beacon, readers) = (Arc::new(beacon), Arc::<Readers>::default());
+        let beacon = (self.watches).open(selection.title, selection.times.limit());
+        let readers = Arc::<Readers>::default();
         let (living, alive) = watch::channel(());
-        let (client, seen_by) = (self.client(), Arc::clone(&readers));
+        let (client, seen_by) = (self.client.clone(), Arc::clone(&readers));
         let lit = Arc::clone(&beacon);
         let task = tokio::spawn(async move {
             let _living = living;
@@ -163,7 +154,7 @@ fn readable<K: DeserializeOwned>(
         Err(error) => {
             beacon.skip();
             tracing::warn!(
-                watch = beacon.title(),
+                watch = beacon.title,
                 namespace = name.namespace,
                 name = name.name,
                 // The error's own text could quote the object.
@@ -262,7 +253,7 @@ mod tests {
         let (_third, mut to_third) = lists(&informers, true);
         assert_eq!(to_third.recv().await.unwrap(), "ab");
         assert_eq!(requests.recv().await.unwrap(), "list of metadata");
-        assert_eq!(informers.0.watches.counts()["pods"].open, 1);
+        assert_eq!(informers.watches.counts()["pods"].open, 1);
     }
 
     #[tokio::test]
@@ -273,9 +264,9 @@ mod tests {
         let (second, _) = lists(&informers, false);
         drop(first);
         tokio::task::yield_now().await;
-        assert_eq!(informers.0.watches.counts()["pods"].open, 1);
+        assert_eq!(informers.watches.counts()["pods"].open, 1);
         drop(second);
-        while informers.0.watches.counts()["pods"].open > 0 {
+        while informers.watches.counts()["pods"].open > 0 {
             tokio::task::yield_now().await;
         }
     }

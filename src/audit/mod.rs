@@ -72,7 +72,7 @@ async fn hold(
     policy: &ArcSwap<EffectivePolicy>,
     metrics: &Metrics,
 ) -> Result<(), LeaseManagerError> {
-    let manager = LeaseManagerBuilder::new(informers.client(), AUDIT_LEASE)
+    let manager = LeaseManagerBuilder::new(informers.client.clone(), AUDIT_LEASE)
         .with_namespace(&options.namespace)
         .with_identity(&options.identity)
         .with_duration(VALID)

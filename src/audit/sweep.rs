@@ -43,7 +43,7 @@ pub(super) async fn audit(
 ) {
     let mut written = reports::Written::default();
     let mut closing = None;
-    let client = informers.client();
+    let client = informers.client.clone();
     loop {
         let current = policy.load_full();
         let board = Board::default();

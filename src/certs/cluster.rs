@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
 use kube::api::{ApiResource, DynamicObject, Patch, PatchParams, PostParams};
 use kube::{Api, Client};
 use rayfit_core::manifests::names::{MUTATING, VALIDATING, cluster_name};
+use rayfit_core::text::Misread;
 use serde_json::Value;
 use thiserror::Error;
 
@@ -14,7 +14,6 @@ use super::contents::{Anchor, Contents};
 use super::issue::IssueError;
 use super::next::{CaBundle, View};
 use super::{CertificateOptions, bundle, secret};
-use crate::tls::PairError;
 
 /// The reason why a step could not be taken.
 #[derive(Debug, Error)]
@@ -42,7 +41,7 @@ pub(super) enum CertificateError {
     Issue(#[from] IssueError),
     /// The certificate in the Secret cannot be served.
     #[error(transparent)]
-    Pair(#[from] PairError),
+    Pair(#[from] Misread),
 }
 
 /// The objects that one look at the cluster has read.
@@ -56,7 +55,7 @@ pub(super) struct SeenCluster {
 pub(super) struct ClusterClient {
     pub(super) configurations: [(String, Api<DynamicObject>); 2],
     pub(super) secrets: Api<Secret>,
-    options: CertificateOptions,
+    pub(super) options: CertificateOptions,
 }
 
 impl ClusterClient {
@@ -107,7 +106,8 @@ impl ClusterClient {
             namespace: self.options.namespace.clone(),
             name: self.options.secret.clone(),
         })?;
-        let contents = secret::decode(&data(&secret), &self.options.hosts());
+        let data = secret.data.as_ref();
+        let contents = secret::decode(data.unwrap_or(&secret::Data::new()), &self.options.hosts());
         Ok(SeenCluster {
             view: View { bundles, contents },
             secret,
@@ -121,16 +121,8 @@ impl ClusterClient {
         cluster: &SeenCluster,
         contents: &Contents,
     ) -> Result<(), CertificateError> {
-        let encoded = secret::encode(contents, data(&cluster.secret));
-        let secret = Secret {
-            data: Some(
-                encoded
-                    .into_iter()
-                    .map(|(key, value)| (key, ByteString(value)))
-                    .collect(),
-            ),
-            ..cluster.secret.clone()
-        };
+        let mut secret = cluster.secret.clone();
+        secret.data = Some(secret::encode(contents, secret.data.unwrap_or_default()));
         let written = self
             .secrets
             // A replacement carries the version that was read, so that the API server answers 409
@@ -163,12 +155,6 @@ impl ClusterClient {
             .map(|_| ())
             .map_err(failed("write a webhook configuration"))
     }
-}
-
-fn data(secret: &Secret) -> secret::Data {
-    let data = secret.data.iter().flatten();
-    data.map(|(key, value)| (key.clone(), value.0.clone()))
-        .collect()
 }
 
 fn failed(doing: &'static str) -> impl FnOnce(kube::Error) -> CertificateError {

@@ -5,6 +5,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use rayfit_core::text::hex;
 use ring::digest::{SHA256, digest};
 use rustls::RootCertStore;
 use rustls::client::WebPkiServerVerifier;
@@ -18,9 +19,7 @@ use crate::tls::{ServingPair, provider};
 
 /// The SHA-256 digest of a certificate, in hexadecimal.
 pub(super) fn id(certificate: &CertificateDer<'_>) -> String {
-    let bytes = digest(&SHA256, certificate);
-    let hex = bytes.as_ref().iter().map(|byte| format!("{byte:02x}"));
-    hex.collect()
+    hex(digest(&SHA256, certificate).as_ref())
 }
 
 /// Every authority in a PEM text, and whether the text contains nothing else.

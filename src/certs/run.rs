@@ -40,8 +40,7 @@ pub async fn run(
 ) -> Result<(), Misread> {
     options.check()?;
     let mut keeper = Keeper {
-        cluster: ClusterClient::new(&informers.client(), options.clone()),
-        options,
+        cluster: ClusterClient::new(&informers.client, options),
         store,
         serving: None,
         clock,
@@ -59,7 +58,6 @@ pub async fn run(
 
 struct Keeper {
     cluster: ClusterClient,
-    options: CertificateOptions,
     store: Arc<CertificateStore>,
     /// The leaf that this replica serves.
     serving: Option<String>,
@@ -95,15 +93,15 @@ impl Keeper {
         let (contents, done) = match next(
             &objects.view,
             self.serving.as_deref(),
-            &self.options,
+            &self.cluster.options,
             now,
         ) {
             CertificateStep::Wait => {
-                return Ok((self.options.propagation / 6).min(Duration::from_secs(10)));
+                return Ok((self.cluster.options.propagation / 6).min(Duration::from_secs(10)));
             }
             // A leaf is renewed in the last quarter of its lifetime, into which several looks have
             // to fall.
-            CertificateStep::Rest => return Ok(REST.min(self.options.leaf_lifetime / 16)),
+            CertificateStep::Rest => return Ok(REST.min(self.cluster.options.leaf_lifetime / 16)),
             CertificateStep::Serve => {
                 if let Some(leaf) = &stored.leaf {
                     let (chain, key) = (leaf.chain.as_bytes(), leaf.key.0.as_bytes());
@@ -136,8 +134,8 @@ impl Keeper {
             }
             CertificateStep::Sign(former) => {
                 let authority = stored.authority.as_ref().ok_or(IssueError::NoKey)?;
-                let lifetime = self.options.leaf_lifetime;
-                let leaf = issue::leaf(authority, &self.options.hosts(), lifetime, now)?;
+                let lifetime = self.cluster.options.leaf_lifetime;
+                let leaf = issue::leaf(authority, &self.cluster.options.hosts(), lifetime, now)?;
                 let contents = Contents {
                     leaf: Some(leaf),
                     former,
@@ -155,7 +153,11 @@ impl Keeper {
     /// Watches each object by its name.
     fn watches(&self, informers: &Informers, changed: &Arc<Notify>) -> Vec<Reading> {
         let secret = self.cluster.secrets.resource_url();
-        let secret = ("the Secret of certificates", secret, &*self.options.secret);
+        let secret = (
+            "the Secret of certificates",
+            secret,
+            &*self.cluster.options.secret,
+        );
         let configurations = self.cluster.configurations.iter();
         let configurations = configurations
             .map(|(name, api)| ("webhook configurations", api.resource_url(), name.as_str()));

@@ -2,11 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use k8s_openapi::ByteString;
+
 use super::contents::{Anchor, Contents};
 use super::inspect;
 
 /// The data of a Secret.
-pub(super) type Data = BTreeMap<String, Vec<u8>>;
+pub(super) type Data = BTreeMap<String, ByteString>;
 
 const AUTHORITY: [&str; 2] = ["ca.crt", "ca.key"];
 const FORMER: &str = "former-ca.crt";
@@ -15,7 +17,7 @@ const ALL: [&str; 5] = [AUTHORITY[0], AUTHORITY[1], FORMER, LEAF[0], LEAF[1]];
 
 /// Reads what can be read; the rest counts as absent. `hosts` are the names that a leaf must have.
 pub(super) fn decode(data: &Data, hosts: &[String]) -> Contents {
-    let part = |key: &str| data.get(key).map(Vec::as_slice).unwrap_or_default();
+    let part = |key: &str| data.get(key).map_or(&[][..], |part| part.0.as_slice());
     let authority = inspect::authority(part(AUTHORITY[0]), part(AUTHORITY[1]));
     let (former, _) = inspect::anchors(part(FORMER));
     let authorities: Vec<&Anchor> = (authority.iter().map(|authority| &authority.anchor))
@@ -31,7 +33,7 @@ pub(super) fn decode(data: &Data, hosts: &[String]) -> Contents {
 /// Writes `contents` into `data`; leaves keys it does not own untouched.
 pub(super) fn encode(contents: &Contents, mut data: Data) -> Data {
     data.retain(|key, _| !ALL.contains(&key.as_str()));
-    let mut put = |key: &str, text: &str| data.insert(key.to_owned(), text.as_bytes().to_vec());
+    let mut put = |key: &str, text: &str| data.insert(key.to_owned(), ByteString(text.into()));
     if let Some(authority) = &contents.authority {
         put(AUTHORITY[0], &authority.anchor.pem);
         if let Some(key) = &authority.key {
@@ -92,8 +94,9 @@ mod tests {
 
     #[test]
     fn what_is_not_ours_stays() {
-        let foreign: Data = [("note".to_owned(), b"mine".to_vec())].into();
-        assert_eq!(encode(&replacing(), foreign)["note"], b"mine");
+        let mine = || ByteString(b"mine".to_vec());
+        let foreign: Data = [("note".to_owned(), mine())].into();
+        assert_eq!(encode(&replacing(), foreign)["note"], mine());
     }
 
     #[test]
@@ -103,7 +106,7 @@ mod tests {
             let mut data = whole.clone();
             data.insert(
                 key.to_owned(),
-                b"-----BEGIN CERTIFICATE-----\nAAAA\n".to_vec(),
+                ByteString(b"-----BEGIN CERTIFICATE-----\nAAAA\n".to_vec()),
             );
             decode(&data, &hosts())
         };

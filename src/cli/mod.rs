@@ -26,7 +26,7 @@ mod vap;
 
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::{CommandFactory as _, Parser};
 
 pub use shared::outcome::Outcome;
 
@@ -47,12 +47,6 @@ use rayfit_core::report::page;
     after_help = "Exit codes: 0 success, 1 an object would be denied, 2 wrong usage or unreadable input.\n\n\
                   Start with: rayfit check my-raycluster.yaml"
 )]
-struct Cli {
-    #[command(subcommand)]
-    command: Command,
-}
-
-#[derive(Debug, clap::Subcommand)]
 enum Command {
     Check(check::CheckCommand),
     Default(default::DefaultCommand),
@@ -132,7 +126,7 @@ impl Command {
 
 /// Reads the arguments, runs the command and prints errors.
 pub fn main() -> ExitCode {
-    match Cli::parse().command.run() {
+    match Command::parse().run() {
         Ok(outcome) => outcome.into(),
         Err(error) => shared::outcome::report(&error).into(),
     }
@@ -140,7 +134,7 @@ pub fn main() -> ExitCode {
 
 /// The command line as clap knows it, for completions and documentation.
 pub fn command() -> clap::Command {
-    <Cli as clap::CommandFactory>::command()
+    Command::command()
 }
 
 #[cfg(test)]

@@ -14,13 +14,14 @@ use rayfit_core::reconcile::{
 };
 use rayfit_core::snapshot::gcs::ClusterResourceState;
 use rayfit_core::snapshot::{HeadSight, Snapshot, leading_head};
+use rayfit_core::text::Misread;
 use serde_json::Value;
 use tokio::sync::Semaphore;
 
 use super::reconciler::Reconciler;
 use crate::controller::head::address::{Head, head_in};
 use crate::controller::head::blind;
-use crate::controller::head::credentials::{CredentialsError, Refusals};
+use crate::controller::head::credentials::Refusals;
 use crate::controller::head::extras::Extras;
 use crate::controller::head::memory_watch::MemoryWatch;
 use crate::controller::metrics;
@@ -303,11 +304,7 @@ impl Reconciler {
     }
 
     /// The client of the GCS of a head; another one of a new head, whose GCS knows nothing of the one before.
-    async fn client(
-        &mut self,
-        look: &mut LookState,
-        head: &Head,
-    ) -> Result<Client, CredentialsError> {
+    async fn client(&mut self, look: &mut LookState, head: &Head) -> Result<Client, Misread> {
         if let Some((of, client)) = &self.state.gcs
             && of == head
         {

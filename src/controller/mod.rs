@@ -46,4 +46,5 @@ pub mod stop;
 pub mod tuning;
 pub mod worker_pool;
 
+pub use lease::LeaseOptions;
 pub use run::{ControllerOptions, run};

@@ -2,10 +2,9 @@
 
 use std::sync::Arc;
 
-use rayfit_core::reconcile::ownership::lease::record::Terms;
 use tokio::sync::{mpsc, watch};
 
-use super::lease::{Fence, keeper, stored};
+use super::lease::{Fence, LeaseOptions, keeper};
 use super::observe::{Observed, WatchScope, pod_events};
 use super::tuning::{InForce, Tuning};
 use crate::apiserver::{ApiServer, Gate, Informers};
@@ -27,12 +26,8 @@ const EVENTS_SHARE: u32 = 10;
 pub struct ControllerOptions {
     /// The scope of the watches.
     pub reach: WatchScope,
-    /// The namespace of the Lease.
-    pub lease_namespace: String,
-    /// The name of this replica, which no other replica has.
-    pub replica: String,
-    /// The durations by which the Lease is held.
-    pub terms: Terms,
+    /// The options of the Lease, whose holder scales.
+    pub lease: LeaseOptions,
     /// The most requests to the API server in a second.
     pub rate: u32,
     /// The most requests at once after a quiet time.
@@ -66,7 +61,7 @@ pub async fn run(
     let (announcer, publishing) = Announcer::publishing(
         requests.clone(),
         options.rate / EVENTS_SHARE,
-        options.replica.clone(),
+        options.lease.replica.clone(),
         metrics.clone(),
     );
     let tuning = Tuning::Policies(in_force);
@@ -76,26 +71,21 @@ pub async fn run(
         fence: fence.clone(),
         credentials: Credentials::secrets(client.clone(), gate.clone()),
         is_ours: eligibility::images(&options.image),
-        installation: options.lease_namespace.clone(),
+        installation: options.lease.namespace.clone(),
         tuning: tuning.clone(),
         announcer,
         clock: Clock::of_server(api.time),
         metrics: metrics.clone(),
         busy_count: BusyCount::default(),
     };
-    tracing::info!(replica = options.replica, reach = ?options.reach, "taking part in scaling clusters in mode central");
-    let lease = stored::LeaseOptions {
-        namespace: options.lease_namespace,
-        replica: options.replica,
-        terms: options.terms,
-    };
+    tracing::info!(replica = options.lease.replica, reach = ?options.reach, "taking part in scaling clusters in mode central");
     let _publishing = supervisor.spawn("Events", publishing);
     let watching = observed.clone().watch(informers.clone(), options.reach);
     let pod_events = pod_events::follow(observed, client, gate, fence.clone());
     let _reading = supervisor.spawn("Events about pods", pod_events);
     let _watching = supervisor.spawn("watches of RayClusters, pods and nodes", watching);
     let (release, released) = watch::channel(false);
-    let keeping = keeper::keep(lease, informers, fence, metrics, released);
+    let keeping = keeper::keep(options.lease, informers, fence, metrics, released);
     let mut keeping = supervisor.spawn("the Lease", keeping);
     pool.run(changes, stop).await;
     // The Lease is given back only now, because the writes that have just ended relied on it.

@@ -424,7 +424,7 @@ mod tests {
             }
         });
         let gate = Gate::new(1000, 1000, Patience::default());
-        gate.ask_patience(&"ray/demo".into(), Some(WAIT));
+        gate.patience.ask(Some(&"ray/demo".into()), Some(WAIT));
         let (tell, changes) = mpsc::unbounded_channel();
         let (observed, fence) = (Observed::new(tell), Fence::default());
         observed.learn(&stored.lock().unwrap());

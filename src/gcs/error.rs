@@ -7,7 +7,6 @@ use std::time::Duration;
 use rayfit_core::text::ForeignText;
 use tonic::{Code, Status};
 
-use super::link::ConnectError;
 use super::{Address, Excess, Unusable};
 
 /// A call of a GCS.
@@ -165,11 +164,9 @@ impl GcsFault {
             if let Some(excess) = error.downcast_ref::<Excess>() {
                 return Self::Unusable(Unusable::Excess(*excess));
             }
-            match error.downcast_ref::<ConnectError>() {
-                Some(ConnectError::Material(fault)) => return Self::Credentials(fault.clone()),
-                Some(ConnectError::Handshake(fault)) => return Self::Tls(fault.to_string()),
-                Some(ConnectError::Tcp(fault)) => return Self::Unreachable(fault.to_string()),
-                None => {}
+            // No connection could be opened.
+            if let Some(fault) = error.downcast_ref::<Self>() {
+                return fault.clone();
             }
         }
         let innermost = causes().last().map(ToString::to_string);

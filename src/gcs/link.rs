@@ -1,6 +1,5 @@
 //! The connection of a client: TCP, and TLS where it is required; and when it may try to connect again.
 
-use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,7 +14,7 @@ use tonic::codegen::http::Uri;
 use tonic::transport::{Channel, Endpoint as Transport};
 use tower::service_fn;
 
-use super::Endpoint;
+use super::{Endpoint, GcsFault};
 
 /// The waits between attempts.
 const RETRY: Retry = Retry {
@@ -89,45 +88,32 @@ impl Link {
     }
 }
 
-/// The error of a connection that failed.
-#[derive(Debug, thiserror::Error)]
-pub(super) enum ConnectError {
-    /// A certificate or key of this side is missing.
-    #[error("{0}")]
-    Material(String),
-    /// No TCP connection.
-    #[error("{0}")]
-    Tcp(io::Error),
-    /// No agreement on TLS.
-    #[error("{0}")]
-    Handshake(io::Error),
-}
-
 /// A byte stream in both directions.
 pub(super) trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
 
 /// Opens a connection to a GCS.
-async fn connect(endpoint: Arc<Endpoint>) -> Result<TokioIo<Box<dyn Stream>>, ConnectError> {
+async fn connect(endpoint: Arc<Endpoint>) -> Result<TokioIo<Box<dyn Stream>>, GcsFault> {
     let Endpoint { address, tls, .. } = &*endpoint;
+    let unreachable = |error: std::io::Error| GcsFault::Unreachable(error.to_string());
     let stream = TcpStream::connect((address.host.as_str(), address.port))
         .await
-        .map_err(ConnectError::Tcp)?;
+        .map_err(unreachable)?;
     // As tonic's own connector does: a small request must not wait for the acknowledgement
     // of another.
-    stream.set_nodelay(true).map_err(ConnectError::Tcp)?;
+    stream.set_nodelay(true).map_err(unreachable)?;
     let Some(tls) = tls else {
         return Ok(TokioIo::new(Box::new(stream) as Box<dyn Stream>));
     };
-    let connector = TlsConnector::from(tls.config().map_err(ConnectError::Material)?);
+    let connector = TlsConnector::from(tls.config().map_err(GcsFault::Credentials)?);
     let server_name = tls.server_name.as_ref().unwrap_or(&address.host);
     let name = ServerName::try_from(server_name.clone()).map_err(|_| {
         let why = format!("{server_name:?} is not a name that a certificate could have");
-        ConnectError::Material(why)
+        GcsFault::Credentials(why)
     })?;
     let secured = connector.connect(name, stream).await;
-    let secured = secured.map_err(ConnectError::Handshake)?;
+    let secured = secured.map_err(|error| GcsFault::Tls(error.to_string()))?;
     Ok(TokioIo::new(Box::new(secured) as Box<dyn Stream>))
 }
 

@@ -96,19 +96,9 @@ fn accounts(subjects: Vec<Subject>) -> Vec<String> {
     subjects.into_iter().filter_map(user).collect()
 }
 
-/// Parses a version.
+/// Parses a version. Hosted clusters have minor versions like `33+`.
 fn version(major: &str, minor: &str) -> Option<KubernetesVersion> {
-    let number = |text: &str| {
-        // Hosted clusters have minor versions like `33+`.
-        let end = text
-            .find(|char: char| !char.is_ascii_digit())
-            .unwrap_or(text.len());
-        text.get(..end)?.parse().ok()
-    };
-    Some(KubernetesVersion {
-        major: number(major)?,
-        minor: number(minor)?,
-    })
+    format!("{major}.{minor}").parse().ok()
 }
 
 #[cfg(test)]

@@ -1,6 +1,5 @@
 //! The way of one process to its cluster.
 
-use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -60,11 +59,5 @@ impl HomeCluster {
             }
         };
         self.reached.get_or_init(reach).await
-    }
-}
-
-impl fmt::Debug for HomeCluster {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("HomeCluster").finish_non_exhaustive()
     }
 }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
+use prometheus_client::metrics::gauge::Gauge;
 use rustls::ServerConfig;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
@@ -15,7 +16,7 @@ use tokio_rustls::TlsAcceptor;
 use super::connection::{ConnectionTimeouts, Server};
 use super::shutdown::{Phase, Shutdown};
 use crate::shares::{ConnectionSource, Full, Share, ShareBounds, Shares};
-use crate::telemetry::metrics::GaugeLevel;
+use crate::telemetry::metrics::CountedGauge;
 
 /// A bound port.
 #[derive(Debug)]
@@ -25,7 +26,7 @@ pub struct Listener {
     /// The time limits of connections.
     pub times: ConnectionTimeouts,
     /// The gauge of open connections.
-    pub open: GaugeLevel,
+    pub open: Gauge,
     socket: TcpListener,
     places: Shares,
     /// Each connection has a clone; once all are dropped, the receiver is notified.
@@ -63,7 +64,7 @@ impl Listener {
                 each: most.div_ceil(2),
                 patience: Duration::ZERO,
             }),
-            open: GaugeLevel::default(),
+            open: Gauge::default(),
             open_end,
             all_ended,
         })
@@ -140,7 +141,7 @@ impl Listener {
     }
 
     fn spawn(&self, server: &Server, stream: TcpStream, source: ConnectionSource, place: Share) {
-        let counted = self.open.start();
+        let counted = CountedGauge::of(&self.open);
         let server = server.clone();
         let open_end = self.open_end.clone();
         tokio::spawn(async move {

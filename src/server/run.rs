@@ -292,7 +292,7 @@ async fn learn(
         }
     };
     tokio::join!(
-        facts::learn(informers.client(), policy.clone()),
+        facts::learn(informers.client.clone(), policy.clone()),
         watch::run(informers.clone(), policy.clone(), known.clone()),
         audit
     );

@@ -59,13 +59,14 @@ pub(super) async fn serve(
     let port = port.unwrap_or(PORT.1);
     let listener = listen(port).await;
     tracing::info!(port, "serves the metrics of Ray's autoscaler");
-    let page = Arc::new(MetricsPage {
+    let page = Arc::new(Mutex::new(MetricsPage {
         client: client.clone(),
         groups,
-        shown: Mutex::default(),
-    });
+        last: None,
+        stopped: StoppedPods::default(),
+    }));
     // Ray serves them at every path.
-    let router = Router::new().fallback(async move || page.response().await);
+    let router = Router::new().fallback(async move || page.lock().await.response().await);
     tokio::join!(
         listener.serve(router, Arc::default()),
         register(&client, &pods, head_pod, port)
@@ -129,28 +130,21 @@ async fn session(client: &Client) -> Result<String, String> {
 struct MetricsPage {
     client: Client,
     groups: watch::Receiver<Option<ClusterGroups>>,
-    shown: Mutex<ShownPage>,
-}
-
-#[derive(Default)]
-struct ShownPage {
     last: Option<(Instant, Result<Bytes, String>)>,
     stopped: StoppedPods,
 }
 
 impl MetricsPage {
-    async fn response(&self) -> Response {
-        let mut shown = self.shown.lock().await;
-        let text = match &shown.last {
+    async fn response(&mut self) -> Response {
+        let text = match &self.last {
             Some((begun, text)) if begun.elapsed() < BETWEEN => text.clone(),
             _ => {
                 let begun = Instant::now();
-                let text = self.text(&mut shown.stopped).await;
-                shown.last = Some((begun, text.clone()));
+                let text = self.text().await;
+                self.last = Some((begun, text.clone()));
                 text
             }
         };
-        drop(shown);
         let media_type = "application/openmetrics-text; version=1.0.0; charset=utf-8";
         match text {
             Ok(text) => ([(header::CONTENT_TYPE, media_type)], text).into_response(),
@@ -159,7 +153,7 @@ impl MetricsPage {
         }
     }
 
-    async fn text(&self, stopped: &mut StoppedPods) -> Result<Bytes, String> {
+    async fn text(&mut self) -> Result<Bytes, String> {
         let session = session(&self.client).await?;
         let status = self.client.cluster_status().await;
         let (state, launches) = status.map_err(|error| error.to_string())?;
@@ -167,7 +161,7 @@ impl MetricsPage {
         let groups = groups.ok_or("the RayCluster is not known yet")?;
         let mut figures = figures(&groups, &state, &launches);
         figures.session = session;
-        figures.stopped = stopped.count(&state);
+        figures.stopped = self.stopped.count(&state);
         let text = figures.text().map_err(|error| error.to_string())?;
         Ok(Bytes::from(text))
     }

@@ -13,7 +13,7 @@ mod metrics_port;
 mod start;
 pub mod work;
 
-pub use command::{CommandError, parse};
+pub use command::parse;
 pub use start::{options, run, start};
 
 /// Returns whether a program that was started as `name` (its zeroth argument) is to act as the shell of

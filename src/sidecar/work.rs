@@ -74,7 +74,10 @@ pub async fn work(options: SidecarOptions, mut stop: watch::Receiver<bool>) {
     let metrics = tokio::spawn(metrics_port::serve(
         sidecar.options.variable,
         sidecar.options.head_pod.clone(),
-        Api::namespaced(sidecar.client.clone(), &sidecar.options.key.namespace),
+        Api::namespaced(
+            sidecar.informers.client.clone(),
+            &sidecar.options.key.namespace,
+        ),
         sidecar.groups.subscribe(),
     ));
     let mut scaling: Option<ScalingTasks> = None;
@@ -94,7 +97,6 @@ pub async fn work(options: SidecarOptions, mut stop: watch::Receiver<bool>) {
 
 struct Sidecar {
     options: SidecarOptions,
-    client: kube::Client,
     groups: watch::Sender<Option<ClusterGroups>>,
     informers: Informers,
     role: ScalerRole,
@@ -116,7 +118,6 @@ impl Sidecar {
                     return Self {
                         options,
                         groups: watch::Sender::default(),
-                        client: client.clone(),
                         informers: Informers::new(client, Watches::default()),
                         role: ScalerRole::Sidecar { head_uid },
                         writer,

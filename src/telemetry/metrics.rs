@@ -36,29 +36,25 @@ pub struct Metrics {
     /// The metrics of the controller.
     pub scaling: Arc<ScalingMetrics>,
     /// Reviews in progress.
-    pub in_flight: GaugeLevel,
+    pub in_flight: Gauge,
     /// Connections to the webhook port.
-    pub connections: GaugeLevel,
+    pub connections: Gauge,
     /// The metrics of the background audit.
     pub audit: AuditMetrics,
     /// The watches of the process.
     pub watches: Watches,
 }
 
-/// A gauge of how many of something there are.
-#[derive(Debug, Clone, Default)]
-pub struct GaugeLevel(Gauge);
-
-/// Counts one of them until dropped.
+/// One of the things that a gauge counts, until this is dropped.
 #[derive(Debug)]
 pub struct CountedGauge(Gauge);
 
-impl GaugeLevel {
-    /// Adds one until the result is dropped.
+impl CountedGauge {
+    /// Adds one to the gauge.
     #[must_use]
-    pub fn start(&self) -> CountedGauge {
-        self.0.inc();
-        CountedGauge(self.0.clone())
+    pub fn of(gauge: &Gauge) -> Self {
+        gauge.inc();
+        Self(gauge.clone())
     }
 }
 
@@ -86,8 +82,8 @@ impl Metrics {
             overload: Counter::default(),
             panics: Counter::default(),
             scaling: Arc::default(),
-            in_flight: GaugeLevel::default(),
-            connections: GaugeLevel::default(),
+            in_flight: Gauge::default(),
+            connections: Gauge::default(),
             audit: AuditMetrics::default(),
             watches: Watches::default(),
         };
@@ -134,12 +130,12 @@ impl Metrics {
         registry.register(
             "admission_in_flight",
             "Admission requests in progress",
-            self.in_flight.0.clone(),
+            self.in_flight.clone(),
         );
         registry.register(
             "connections_open",
             "Open connections to the webhook port",
-            self.connections.0.clone(),
+            self.connections.clone(),
         );
         registry.register(
             "build",

@@ -8,7 +8,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
 
-use super::{CertificateStore, Installed, PairError};
+use rayfit_core::text::Misread;
+
+use super::{CertificateStore, Installed};
 
 /// The names of the chain's and of the key's file, as Kubernetes has them in a Secret of type `kubernetes.io/tls`.
 const FILES: [&str; 2] = ["tls.crt", "tls.key"];
@@ -30,7 +32,7 @@ pub enum DirectoryError {
         /// The directory.
         path: PathBuf,
         /// The fault of the pair.
-        source: PairError,
+        source: Misread,
     },
 }
 

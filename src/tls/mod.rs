@@ -15,7 +15,7 @@ pub mod pair;
 pub mod store;
 
 pub use config::server_config_for;
-pub use pair::{PairError, ServingPair};
+pub use pair::ServingPair;
 /// The cryptography that all TLS of the process uses. It is always passed explicitly rather than taken from the process.
 // With a second provider in the build rustls would refuse to choose one for the process.
 pub use rustls::crypto::ring::default_provider as provider;

@@ -2,8 +2,9 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use rayfit_core::text::Misread;
 use rustls::client::verify_server_cert_signed_by_trust_anchor;
-use rustls::pki_types::pem::{self, PemObject};
+use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, UnixTime};
 use rustls::server::ParsedCertificate;
 use rustls::sign::CertifiedKey;
@@ -18,53 +19,43 @@ pub struct ServingPair {
     not_after: SystemTime,
 }
 
-/// The error of a pair that cannot be used.
-#[derive(Debug, thiserror::Error)]
-pub enum PairError {
-    /// The chain is not PEM.
-    #[error("the certificate is not valid PEM ({0}): write the leaf first, then intermediates")]
-    Chain(pem::Error),
-    /// The chain's PEM contains no certificate.
-    #[error("there is no certificate in the PEM: write the leaf first, then intermediates")]
-    NoCertificate,
-    /// The key is not PEM, or has an unknown format.
-    #[error("the private key is not valid PEM ({0}): PKCS#8, PKCS#1 and SEC1 keys are read")]
-    Key(pem::Error),
-    /// The key's algorithm is not supported, or it does not belong to the certificate.
-    #[error("the private key cannot serve this certificate ({0}): issue both together again")]
-    Mismatch(rustls::Error),
-    /// A certificate of the chain cannot be read.
-    #[error("certificate {position} of the chain cannot be read ({source}): issue it again")]
-    Unreadable {
-        /// Position in the chain, from 1.
-        position: usize,
-        /// The fault of the certificate.
-        source: rustls::Error,
-    },
-}
-
 impl ServingPair {
     /// Reads a chain and a key in PEM. Expired certificates are read as well, because the caller,
     /// who knows the time, decides about them.
-    pub fn from_pem(chain_pem: &[u8], key_pem: &[u8]) -> Result<Self, PairError> {
-        let chain = CertificateDer::pem_slice_iter(chain_pem)
-            .collect::<Result<Vec<_>, _>>()
-            .map_err(PairError::Chain)?;
-        let key = PrivateKeyDer::from_pem_slice(key_pem).map_err(PairError::Key)?;
+    pub fn from_pem(chain_pem: &[u8], key_pem: &[u8]) -> Result<Self, Misread> {
+        let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(chain_pem).collect();
+        let chain = chain.map_err(|error| {
+            Misread(format!(
+                "the certificate is not valid PEM ({error}): write the leaf first, then intermediates"
+            ))
+        })?;
+        let key = PrivateKeyDer::from_pem_slice(key_pem).map_err(|error| {
+            Misread(format!(
+                "the private key is not valid PEM ({error}): PKCS#8, PKCS#1 and SEC1 keys are read"
+            ))
+        })?;
         let mut ends = Vec::new();
         for (index, certificate) in chain.iter().enumerate() {
-            let (_, end) = validity(certificate).map_err(|source| PairError::Unreadable {
-                position: index + 1,
-                source,
+            let (_, end) = validity(certificate).map_err(|error| {
+                let position = index + 1;
+                Misread(format!(
+                    "certificate {position} of the chain cannot be read ({error}): issue it again"
+                ))
             })?;
             ends.push(end);
         }
-        let not_after = ends.into_iter().min().ok_or(PairError::NoCertificate)?;
-        let certified = CertifiedKey::from_der(chain, key, &provider())
-            .map_err(PairError::Mismatch)?
-            .into();
+        let not_after = ends.into_iter().min().ok_or_else(|| {
+            let problem =
+                "there is no certificate in the PEM: write the leaf first, then intermediates";
+            Misread(problem.to_owned())
+        })?;
+        let certified = CertifiedKey::from_der(chain, key, &provider()).map_err(|error| {
+            Misread(format!(
+                "the private key cannot serve this certificate ({error}): issue both together again"
+            ))
+        })?;
         Ok(Self {
-            certified,
+            certified: certified.into(),
             not_after,
         })
     }

@@ -5,10 +5,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::SystemTime;
 
 use arc_swap::ArcSwapOption;
+use rayfit_core::text::Misread;
 use rustls::server::{ClientHello, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
 
-use super::{PairError, ServingPair};
+use super::ServingPair;
 
 /// Holds the certificate and key for the next TLS handshake.
 ///
@@ -47,7 +48,7 @@ impl CertificateStore {
     /// Puts a chain (PEM, leaf first) and its key (PEM: PKCS#8, PKCS#1 or SEC1) in use, both at
     /// once, for the next handshake. A pair that cannot be used is refused and counted, and the
     /// pair in use stays. Safe to call from several tasks; the last call wins.
-    pub fn install(&self, chain_pem: &[u8], key_pem: &[u8]) -> Result<Installed, PairError> {
+    pub fn install(&self, chain_pem: &[u8], key_pem: &[u8]) -> Result<Installed, Misread> {
         let pair =
             ServingPair::from_pem(chain_pem, key_pem).inspect_err(|_| self.count_refused())?;
         // Put in use first and compared afterwards: of two tasks that compared first, both could

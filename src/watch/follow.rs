@@ -146,7 +146,7 @@ impl<T: PartialEq> SeenObjects<T> {
             self.is_complete = false;
             tracing::warn!(
                 "{} have not been seen for minutes and count as unknown",
-                beacon.title()
+                beacon.title
             );
             return true;
         }

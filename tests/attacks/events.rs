@@ -5,7 +5,7 @@ use std::time::Duration;
 use rayfit::apiserver::{Informers, Watches};
 use rayfit::controller::observe::WatchScope;
 use rayfit::controller::tuning::InForce;
-use rayfit::controller::{self, ControllerOptions};
+use rayfit::controller::{self, ControllerOptions, LeaseOptions};
 use rayfit::supervisor::Supervisor;
 use rayfit_core::reconcile::ownership::lease::record::Terms;
 use rayfit_core::reconcile::{
@@ -136,9 +136,11 @@ impl Controller {
         let (stop, stopped) = watch::channel(false);
         let options = ControllerOptions {
             reach: WatchScope::Everything,
-            lease_namespace: "rayfit-system".to_owned(),
-            replica: "a".to_owned(),
-            terms: Terms::default(),
+            lease: LeaseOptions {
+                namespace: "rayfit-system".to_owned(),
+                replica: "a".to_owned(),
+                terms: Terms::default(),
+            },
             rate: 200,
             burst: 400,
             image: "rayfit:test".to_owned(),

@@ -14,6 +14,7 @@ use rayfit_core::judge::judge;
 use rayfit_core::policy::{Limit, Policies, Settings};
 use rayfit_core::ray::{RayObject, ReconcileMode};
 use rayfit_core::raypolicy::compile;
+use rayfit_core::rule_page;
 use serde_json::{Value, json};
 
 fn settings() -> Settings {
@@ -59,18 +60,18 @@ fn every_default_turns_its_example_into_what_it_says() {
         settings.defaults.head_takes_no_work = Some(default.id.0 == 8);
         settings.reconcile.written.mode = (default.id.0 == 7).then_some(ReconcileMode::Central);
         let result = stored(
-            &ray_cluster(default.page.manifest("Before")),
+            &ray_cluster(rule_page::manifest(default.page, "Before")),
             None,
             &settings,
         );
         assert_eq!(
             result,
-            ray_cluster(default.page.manifest("As stored")),
+            ray_cluster(rule_page::manifest(default.page, "As stored")),
             "{}",
             default.id
         );
         let applied = draft(
-            &ray_cluster(default.page.manifest("Before")),
+            &ray_cluster(rule_page::manifest(default.page, "Before")),
             None,
             &settings,
         )

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use k8s_openapi::jiff::Timestamp;
 use proptest::prelude::*;
 use rayfit::admission::review::Review;
-use rayfit::admission::{Webhook, decide, response, tree};
+use rayfit::admission::{AdmissionLimits, Webhook, decide, response, tree};
 use rayfit_core::facts::Facts;
 use rayfit_core::policy::EffectivePolicy;
 use rayfit_core::ray::{Kind, RayObject};
@@ -30,17 +30,16 @@ fn review(object: &Value, old: Option<&Value>) -> String {
     .to_string()
 }
 
+/// The limit of the webhooks.
+fn budget() -> TreeBudget {
+    TreeBudget::of(AdmissionLimits::default().trees)
+}
+
 /// What the webhook answers.
 fn answer(webhook: Webhook, body: &str, policy: &EffectivePolicy) -> String {
     let review = Review::parse(body.as_bytes()).unwrap();
-    let decision = decide::decide(
-        webhook,
-        &review,
-        policy,
-        Timestamp::UNIX_EPOCH,
-        &TreeBudget::default(),
-    )
-    .unwrap();
+    let decision =
+        decide::decide(webhook, &review, policy, Timestamp::UNIX_EPOCH, &budget()).unwrap();
     String::from_utf8(response::render(&review, &decision).unwrap()).unwrap()
 }
 
@@ -48,8 +47,7 @@ fn answer(webhook: Webhook, body: &str, policy: &EffectivePolicy) -> String {
 fn whole_answer(webhook: Webhook, body: &str, policy: &EffectivePolicy) -> String {
     let review = Review::parse(body.as_bytes()).unwrap();
     let kind = Kind::from_name(&review.kind.kind).unwrap();
-    let read =
-        |raw: &RawValue| tree::read(raw, "object", Detail::Whole, &TreeBudget::default()).unwrap();
+    let read = |raw: &RawValue| tree::read(raw, "object", Detail::Whole, &budget()).unwrap();
     let object = read(review.object.unwrap());
     let old = review.old_object.map(read);
     let object = RayObject::of_kind(kind, object.as_object().unwrap());
@@ -226,8 +224,8 @@ proptest! {
     #[test]
     fn what_is_not_left_out_is_as_it_was(value in anything()) {
         let raw = RawValue::from_string(json!({"spec": {"x": value}}).to_string()).unwrap();
-        let whole = tree::read(&raw, "object", Detail::Whole, &TreeBudget::default()).unwrap();
-        prop_assert_eq!(tree::read(&raw, "object", Detail::Judged, &TreeBudget::default()).unwrap(), whole);
+        let whole = tree::read(&raw, "object", Detail::Whole, &budget()).unwrap();
+        prop_assert_eq!(tree::read(&raw, "object", Detail::Judged, &budget()).unwrap(), whole);
     }
 }
 
@@ -242,7 +240,7 @@ fn what_is_left_out_is_distinguished() {
             &RawValue::from_string(text).unwrap(),
             "object",
             Detail::Judged,
-            &TreeBudget::default(),
+            &budget(),
         )
         .unwrap()
     };

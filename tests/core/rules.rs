@@ -17,6 +17,7 @@ use rayfit_core::policy::{Policies, Policy, Settings};
 use rayfit_core::ray::{Kind, RayObject};
 use rayfit_core::raypolicy::compile;
 use rayfit_core::rule_id::RuleId;
+use rayfit_core::rule_page;
 use rayfit_core::rules::guards::resize_by_others;
 use rayfit_core::rules::{self, RULES, Rule, Subject};
 use serde_json::Value;
@@ -238,12 +239,12 @@ fn every_bad_example_has_the_finding_and_every_good_one_has_not() {
             found.iter().any(|f| f.rule == rule.id)
         };
         assert!(
-            needs_more || found(rule.page.manifest("Reported")),
+            needs_more || found(rule_page::manifest(rule.page, "Reported")),
             "{}: its bad example is fine",
             rule.id
         );
         assert!(
-            !found(rule.page.manifest("Corrected")),
+            !found(rule_page::manifest(rule.page, "Corrected")),
             "{}: its good example has the finding",
             rule.id
         );
@@ -264,7 +265,10 @@ fn ids_and_names_are_unique_and_sorted_and_texts_are_sentences() {
         RULES.len()
     );
     for rule in RULES {
-        let (what, without) = (rule.page.what(), rule.page.text("Without this rule"));
+        let (what, without) = (
+            rule_page::what(rule.page),
+            rule_page::text(rule.page, "Without this rule"),
+        );
         for text in [&what, rule.why, &without] {
             assert!(
                 text.ends_with(['.', ')']),

@@ -17,7 +17,8 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 
 use base64::Engine as _;
-use rayfit::tls::{CertificateStore, Installed, PairError};
+use rayfit::tls::{CertificateStore, Installed};
+use rayfit_core::text::Misread;
 use rcgen::{
     BasicConstraints, CertificateParams, CertifiedIssuer, DistinguishedName, DnType,
     ExtendedKeyUsagePurpose, IsCa, KeyPair, date_time_ymd,
@@ -36,7 +37,7 @@ pub struct Issued {
 }
 
 impl Issued {
-    pub fn install(&self, store: &CertificateStore) -> Result<Installed, PairError> {
+    pub fn install(&self, store: &CertificateStore) -> Result<Installed, Misread> {
         store.install(self.chain.as_bytes(), self.key.as_bytes())
     }
 

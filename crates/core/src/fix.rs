@@ -20,7 +20,7 @@ const MOST_PASSES: usize = 50;
 const MOST_FINDINGS: usize = 1000;
 
 /// A text with findings mended.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FixedText {
     /// The text.
     pub text: String,
@@ -38,24 +38,11 @@ pub struct RefusedFix {
     /// The place.
     pub at: Position,
     /// The reason.
-    pub reason: FixRefusal,
-}
-
-/// The reason for which a finding is left.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum FixRefusal {
-    /// The text is not changed at its place.
-    #[error(transparent)]
-    Edit(EditRefusal),
-    /// The object would have as many findings with it.
-    #[error("with it, the object would have another finding")]
-    BringsAnother,
-    /// The changes of a document change more than they should.
-    #[error("with it, the document would be read otherwise than it should be")]
-    ReadOtherwise,
+    pub reason: EditRefusal,
 }
 
 /// The changes of one document in a pass.
+#[derive(Default)]
 struct DocumentEdits {
     edits: Vec<TextEdit>,
     fixed: usize,
@@ -72,8 +59,7 @@ struct DocumentEdits {
 pub fn fix(text: &str, find: impl Fn(&Value) -> Option<Vec<Finding>>) -> FixedText {
     let mut done = FixedText {
         text: text.to_owned(),
-        fixed: 0,
-        refused: Vec::new(),
+        ..FixedText::default()
     };
     for _ in 0..MOST_PASSES {
         let pass = pass(&done.text, &find);
@@ -163,12 +149,8 @@ fn edits_of(
     find: &impl Fn(&Value) -> Option<Vec<Finding>>,
 ) -> DocumentEdits {
     let mut changes = DocumentEdits {
-        edits: Vec::new(),
-        fixed: 0,
-        refused: Vec::new(),
-        mended: Vec::new(),
         value: document.value.clone(),
-        moved: Vec::new(),
+        ..DocumentEdits::default()
     };
     for Item { pointer, object } in objects::items(&document.value) {
         let mut object = object.into_owned();
@@ -183,7 +165,7 @@ fn edits_of(
                 Some(Err(reason)) => {
                     let place = [&*pointer, &finding.path.pointer()].concat();
                     let place = document.place(&place).span.start;
-                    changes.refuse(finding.rule, place, FixRefusal::Edit(reason));
+                    changes.refuse(finding.rule, place, reason);
                     continue;
                 }
             };
@@ -198,7 +180,7 @@ fn edits_of(
             let edit = match document.edit(text, &fix.pointer, fix.value.as_ref()) {
                 Ok(edit) => edit,
                 Err(reason) => {
-                    changes.refuse(finding.rule, place, FixRefusal::Edit(reason));
+                    changes.refuse(finding.rule, place, reason);
                     continue;
                 }
             };
@@ -218,7 +200,7 @@ fn edits_of(
                 .map(|left| left.len())
                 .filter(|left| *left < count)
             else {
-                changes.refuse(finding.rule, place, FixRefusal::BringsAnother);
+                changes.refuse(finding.rule, place, EditRefusal::BringsAnother);
                 continue;
             };
             if put(&mut changes.value, &fix.pointer, fix.value.clone()) {
@@ -234,7 +216,7 @@ fn edits_of(
 }
 
 impl DocumentEdits {
-    fn refuse(&mut self, rule: RuleId, at: Position, reason: FixRefusal) {
+    fn refuse(&mut self, rule: RuleId, at: Position, reason: EditRefusal) {
         self.refused.push(RefusedFix { rule, at, reason });
     }
 
@@ -243,7 +225,7 @@ impl DocumentEdits {
         self.edits.clear();
         self.fixed = 0;
         for (rule, at) in std::mem::take(&mut self.mended) {
-            self.refuse(rule, at, FixRefusal::ReadOtherwise);
+            self.refuse(rule, at, EditRefusal::ReadOtherwise);
         }
     }
 }
@@ -346,12 +328,7 @@ mod tests {
         assert_eq!((fixed.text.as_str(), fixed.fixed), (text, 0));
         let refused = fixed.refused.iter();
         let refused: Vec<_> = refused.map(|one| (one.at.line, one.reason)).collect();
-        let written = |refusal| FixRefusal::Edit(refusal);
-        let expected = [
-            (2, written(EditRefusal::Alias)),
-            (1, written(EditRefusal::Flow)),
-        ];
-        assert_eq!(refused, expected);
+        assert_eq!(refused, [(2, EditRefusal::Alias), (1, EditRefusal::Flow)]);
     }
 
     #[test]

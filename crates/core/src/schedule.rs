@@ -8,9 +8,9 @@
 
 use std::sync::{Arc, LazyLock};
 
+use croner::Cron;
 use croner::parser::{CronParser, Seconds, Year};
 use croner::time::Weekday;
-use croner::{Cron, errors::CronError};
 use jiff::civil::{Date, DateTime};
 use jiff::tz::{TimeZone, TimeZoneDatabase};
 use jiff::{SignedDuration, Timestamp, ToSpan as _};
@@ -84,10 +84,10 @@ impl CronExpression {
             .seconds(Seconds::Disallowed)
             .year(Year::Disallowed);
         let cron = parser.build().parse(text);
-        let cron = cron.map_err(|error: CronError| {
+        let cron = cron.map_err(|error| {
             Misread(format!(
-                "is not a cron expression ({error}): write minute, hour, day of the month, month and day of the \
-                 week, such as 0 8 * * 1-5"
+                "is not a cron expression ({error}): write minute, hour, day of the month, month and \
+                 day of the week, such as 0 8 * * 1-5"
             ))
         })?;
         let read = Self(Arc::new(cron));
@@ -97,9 +97,8 @@ impl CronExpression {
         if days.any(|day| read.is_on(day)) {
             Ok(read)
         } else {
-            Err(Misread(
-                "never happens: name a day that there is".to_owned(),
-            ))
+            let never = "never happens: name a day that there is";
+            Err(Misread(never.to_owned()))
         }
     }
 
@@ -351,8 +350,8 @@ mod tests {
         assert!(told("0 0 30 2 *").starts_with("never happens"));
         assert!(CronExpression::parse("0 0 29 2 *").is_ok());
         assert!(told(&"*".repeat(101)).starts_with("is longer than 100 bytes"));
-        let no_zone = zone("Mars/Base").unwrap_err().to_string();
-        assert!(no_zone.starts_with("there is no time zone \"Mars/Base\""));
+        let nowhere = zone("Mars/Base").unwrap_err().to_string();
+        assert!(nowhere.starts_with("there is no time zone \"Mars/Base\""));
         assert!(zone("Etc/UTC").is_ok() && zone("UTC").is_ok());
     }
 

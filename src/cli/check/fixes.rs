@@ -11,9 +11,10 @@ use crate::cli::shared::outcome;
 use crate::cli::shared::source::InputSource;
 
 /// The use of fixes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum Fixing {
     /// None is made.
+    #[default]
     Off,
     /// They are printed.
     Show,
@@ -22,7 +23,7 @@ pub(super) enum Fixing {
 }
 
 /// The fixes of all files.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Fixes {
     fixing: Fixing,
     diff: String,
@@ -35,9 +36,7 @@ impl Fixes {
     pub(super) fn new(fixing: Fixing) -> Self {
         Self {
             fixing,
-            diff: String::new(),
-            fixed: 0,
-            piped: None,
+            ..Self::default()
         }
     }
 

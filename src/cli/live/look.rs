@@ -220,11 +220,11 @@ async fn ask(
 ) -> anyhow::Result<(ClusterResourceState, String)> {
     let gcs = connect(client, key, cluster, pods, address).await?;
     let mut state = gcs.cluster_resource_state().await?;
+    let extras = Extras::of(&cluster.clone().into(), &PlanSettings::default());
     // Only the end of an idle cluster depends on its users, and without their number it is said to be unknown.
-    if cluster["spec"]["idleTerminationOptions"].is_object() {
+    if extras.ends_unused {
         state.users = gcs.users(None).await.ok();
     }
-    let extras = Extras::of(&cluster.clone().into(), &PlanSettings::default());
     memory_watch::fill_once(&gcs, &extras.follows, &mut state, &Clock::default()).await;
     // `ray status` shows the text under this key, whichever autoscaler has written it.
     let error = gcs.kv_get("", ERROR_KEY).await?.unwrap_or_default();

@@ -4,8 +4,8 @@ use rayfit_core::manifests::names;
 use rayfit_core::reconcile::ownership::lease::record::Terms;
 
 use crate::audit;
-use crate::controller::ControllerOptions;
 use crate::controller::observe::WatchScope;
+use crate::controller::{ControllerOptions, LeaseOptions};
 
 /// Flags of the controller.
 #[derive(Debug, clap::Args)]
@@ -58,9 +58,11 @@ impl ControllerArgs {
             } else {
                 WatchScope::Namespaces(self.namespaces)
             },
-            lease_namespace: self.lease_namespace,
-            replica: self.replica.unwrap_or_else(made_up),
-            terms: Terms::default(),
+            lease: LeaseOptions {
+                namespace: self.lease_namespace,
+                replica: self.replica.unwrap_or_else(made_up),
+                terms: Terms::default(),
+            },
             rate: self.api_rate,
             burst: self.api_burst,
             image: image.to_owned(),

@@ -20,11 +20,7 @@ pub enum Outcome {
 
 impl From<Outcome> for ExitCode {
     fn from(outcome: Outcome) -> Self {
-        Self::from(match outcome {
-            Outcome::Clean => 0,
-            Outcome::Denied => 1,
-            Outcome::Failed => 2,
-        })
+        Self::from(outcome as u8)
     }
 }
 

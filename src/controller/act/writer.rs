@@ -75,7 +75,7 @@ impl Requests {
         // The client's own layer has heard the header Retry-After; only the Status is read here.
         if status.code == 429 {
             let wait = seconds.map(|seconds| Duration::from_secs(seconds.into()));
-            self.gate.ask_patience(flow, wait);
+            self.gate.patience.ask(Some(flow), wait);
         }
         let causes = details.into_iter().flat_map(|details| &details.causes);
         Err(Failure::Api(ApiStatus {
@@ -428,7 +428,8 @@ mod tests {
                 let flow = format!("{namespace}/demo").into();
                 requests
                     .gate
-                    .ask_patience(&flow, Some(Duration::from_mins(1)));
+                    .patience
+                    .ask(Some(&flow), Some(Duration::from_mins(1)));
             }
         };
         let (outcome, ()) = tokio::join!(writer.patch_cluster(&nothing), impatient);

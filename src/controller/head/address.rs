@@ -3,6 +3,7 @@
 
 use rayfit_core::dns_name::DnsName;
 use rayfit_core::ray::cluster::gcs_port;
+use rayfit_core::ray::object::kuberay_name;
 use rayfit_core::reconcile::{Blind, HeadPod};
 use rayfit_core::snapshot::pod::Pod;
 use rayfit_core::snapshot::{OwnPods, leading_head};
@@ -68,7 +69,7 @@ pub fn head_in(key: &Key, cluster: &Value, pod: Option<&Pod<'_>>) -> Result<Head
     let token = (options["mode"].as_str() == Some("token")).then(|| {
         let named = options["secretName"].as_str();
         let named = named.filter(|name| !name.is_empty());
-        let name = named.map_or_else(|| check_name(&key.name), str::to_owned);
+        let name = named.map_or_else(|| kuberay_name(&key.name), str::to_owned);
         Ok((DnsName::parse(&name)?, "auth_token"))
     });
     Ok(Head {
@@ -91,16 +92,6 @@ pub fn port(cluster: &Value) -> u16 {
     gcs_port(Some(
         &cluster["spec"]["headGroupSpec"]["rayStartParams"]["port"],
     ))
-}
-
-/// KubeRay's `CheckName`: the last 50 characters at most, the first of which is made a letter.
-fn check_name(name: &str) -> String {
-    let start = name.len().saturating_sub(50);
-    let mut tail = name.get(start..).unwrap_or(name).to_owned();
-    if tail.starts_with(|first: char| first.is_ascii_digit() || first.is_ascii_punctuation()) {
-        tail.replace_range(..1, "r");
-    }
-    tail
 }
 
 #[cfg(test)]
@@ -224,7 +215,7 @@ mod tests {
         );
         assert_eq!(found.tls.unwrap().to_string(), "ray-worker-secret-demo");
         let long = format!("1{}", "a".repeat(55));
-        assert_eq!(check_name(&long).len(), 50);
-        assert!(check_name("1abc").starts_with('r'));
+        assert_eq!(kuberay_name(&long).len(), 50);
+        assert!(kuberay_name("1abc").starts_with('r'));
     }
 }

@@ -11,6 +11,7 @@ use parking_lot::Mutex;
 use rayfit_core::dns_name::DnsName;
 use rayfit_core::flow_control::Flow;
 use rayfit_core::seconds::Retry;
+use rayfit_core::text::Misread;
 use tokio::time::{Instant, timeout};
 
 use crate::apiserver::patience::RequestFlow;
@@ -41,32 +42,6 @@ pub enum Credentials {
     Environment(fn(&str) -> Option<String>),
 }
 
-/// The reason why there is no client.
-#[derive(Debug, Clone, thiserror::Error)]
-pub enum CredentialsError {
-    /// A Secret cannot be read.
-    #[error(
-        "Secret {name}, which its GCS's clients need, cannot be read: {reason}; is Rayfit installed with --ray-auth?"
-    )]
-    Secret {
-        /// The Secret's name.
-        name: String,
-        /// The reason.
-        reason: String,
-    },
-    /// A Secret lacks a key.
-    #[error("Secret {name} has no {key}")]
-    Key {
-        /// The Secret's name.
-        name: String,
-        /// The missing key.
-        key: String,
-    },
-    /// The environment is incomplete.
-    #[error(transparent)]
-    Environment(#[from] rayfit_core::text::Misread),
-}
-
 impl Credentials {
     /// The clusters' Secrets, read through the gate like every other request about a cluster.
     pub fn secrets(client: Client, gate: Gate) -> Self {
@@ -77,8 +52,8 @@ impl Credentials {
         })
     }
 
-    /// A client of the GCS of `head`.
-    pub async fn client(&self, key: &Key, head: &Head) -> Result<gcs::Client, CredentialsError> {
+    /// A client of the GCS of `head`, or the reason why there is none.
+    pub async fn client(&self, key: &Key, head: &Head) -> Result<gcs::Client, Misread> {
         let endpoint = match self {
             Self::Environment(variable) => {
                 // KubeRay's certificates of heads name this address, too.
@@ -127,15 +102,11 @@ struct Failed {
     /// The number of failures in a row.
     failures: u32,
     until: Instant,
-    error: CredentialsError,
+    error: Misread,
 }
 
 impl SecretReader {
-    async fn endpoint_unless_failed(
-        &self,
-        key: &Key,
-        head: &Head,
-    ) -> Result<Endpoint, CredentialsError> {
+    async fn endpoint_unless_failed(&self, key: &Key, head: &Head) -> Result<Endpoint, Misread> {
         let now = Instant::now();
         if let Some(failed) = self.failed.lock().get(key)
             && failed.until > now
@@ -164,7 +135,7 @@ impl SecretReader {
         result
     }
 
-    async fn endpoint(&self, key: &Key, head: &Head) -> Result<Endpoint, CredentialsError> {
+    async fn endpoint(&self, key: &Key, head: &Head) -> Result<Endpoint, Misread> {
         let mut endpoint = Endpoint::plain(head.address.clone());
         if let Some((name, content)) = &head.token {
             let secret = self.read(key, name).await?;
@@ -184,10 +155,11 @@ impl SecretReader {
         Ok(endpoint)
     }
 
-    async fn read(&self, key: &Key, name: &DnsName) -> Result<Secret, CredentialsError> {
-        let failed = |reason: String| CredentialsError::Secret {
-            name: name.to_string(),
-            reason,
+    async fn read(&self, key: &Key, name: &DnsName) -> Result<Secret, Misread> {
+        let failed = |reason: String| {
+            Misread(format!(
+                "Secret {name}, which its GCS's clients need, cannot be read: {reason}; is Rayfit installed with --ray-auth?"
+            ))
         };
         let flow: Flow = key.to_string().into();
         let passed = self.gate.pass(&flow).await;
@@ -204,12 +176,10 @@ impl SecretReader {
     }
 }
 
-fn part(secret: &Secret, key: &str) -> Result<Material, CredentialsError> {
+fn part(secret: &Secret, key: &str) -> Result<Material, Misread> {
     let content = secret.data.as_ref().and_then(|data| data.get(key));
-    let content = content.ok_or_else(|| CredentialsError::Key {
-        name: secret.name_any(),
-        key: key.to_owned(),
-    })?;
+    let lacks = || Misread(format!("Secret {} has no {key}", secret.name_any()));
+    let content = content.ok_or_else(lacks)?;
     Ok(Material::from(content.0.clone()))
 }
 

@@ -34,7 +34,7 @@ pub async fn keep(
         ..Selection::all("Leases", Lease::url_path(&(), Some(&options.namespace)))
     };
     let mut keeper = LeaseKeeper {
-        api: Api::namespaced(informers.client(), &options.namespace),
+        api: Api::namespaced(informers.client.clone(), &options.namespace),
         leadership: Leadership::new(options.replica.clone(), options.terms),
         options,
         start: Instant::now(),

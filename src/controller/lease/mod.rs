@@ -12,3 +12,4 @@ pub mod keeper;
 pub mod stored;
 
 pub use fence::Fence;
+pub use stored::LeaseOptions;

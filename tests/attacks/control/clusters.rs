@@ -7,7 +7,7 @@ use std::time::Duration;
 use rayfit::apiserver::{ApiServer, Informers, Watches};
 use rayfit::controller::observe::WatchScope;
 use rayfit::controller::tuning::InForce;
-use rayfit::controller::{ControllerOptions, run};
+use rayfit::controller::{ControllerOptions, LeaseOptions, run};
 use rayfit::supervisor::Supervisor;
 use rayfit::telemetry::Metrics;
 use rayfit_core::reconcile::ownership::lease::record::Terms;
@@ -75,13 +75,15 @@ impl Controller {
         let informers = Informers::new(server.client.clone(), metrics.watches.clone());
         let options = ControllerOptions {
             reach: WatchScope::Everything,
-            lease_namespace: "rayfit-system".to_owned(),
-            replica: replica.to_owned(),
-            // A write needs four seconds of trust, so that a renewal may be late by six.
-            terms: Terms {
-                duration: Duration::from_secs(12),
-                renew: Duration::from_secs(1),
-                margin: Duration::from_secs(1),
+            lease: LeaseOptions {
+                namespace: "rayfit-system".to_owned(),
+                replica: replica.to_owned(),
+                // A write needs four seconds of trust, so that a renewal may be late by six.
+                terms: Terms {
+                    duration: Duration::from_secs(12),
+                    renew: Duration::from_secs(1),
+                    margin: Duration::from_secs(1),
+                },
             },
             rate: 200,
             burst: 400,

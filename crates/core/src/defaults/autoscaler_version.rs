@@ -6,13 +6,12 @@ use super::draft::autoscaled;
 use super::{DefaultId, DefaultRule, DefaultsDraft};
 use crate::policy::Settings;
 use crate::ray::{Container, Group, Kind, RayObject, text_at};
-use crate::rule_page::RulePage;
 
 pub(crate) static DEFAULT: DefaultRule = DefaultRule {
     id: DefaultId(3),
     name: "autoscaler-version",
     summary: "`autoscalerOptions.version: v2` where something in the object needs it",
-    page: RulePage(include_str!("autoscaler_version.md")),
+    page: include_str!("autoscaler_version.md"),
     why: "Only the second version of Ray's autoscaler knows these; KubeRay refuses some of them \
           without it, and in-place resize is silently ignored.",
     apply,

@@ -6,7 +6,6 @@ use super::draft::{autoscaled, settle};
 use super::{DefaultId, DefaultRule, DefaultsDraft};
 use crate::ray::drain;
 use crate::ray::{Cluster, Group, RayObject, since};
-use crate::rule_page::RulePage;
 
 /// Seconds for which a new worker may drain, so that a task of most of a minute ends in it.
 const DRAIN_S: i64 = 50;
@@ -15,7 +14,7 @@ pub(crate) static DEFAULT: DefaultRule = DefaultRule {
     id: DefaultId(10),
     name: "graceful-end",
     summary: "workers have 60 s to end, of which Ray drains 50",
-    page: RulePage(include_str!("graceful_end.md")),
+    page: include_str!("graceful_end.md"),
     why: "From 2.57 on Ray drains a node for up to 30 s when its pod is deleted, and Kubernetes \
           kills the pod after 30 s: the kill falls on the drain's last second. With this, tasks of \
           up to 50 s end in a pod that is evicted or deleted, instead of running again elsewhere, \

@@ -6,13 +6,12 @@ use super::draft::{autoscaled, settle};
 use super::{DefaultId, DefaultRule, DefaultsDraft};
 use crate::ray::group::HEAD_NAME;
 use crate::ray::{Group, RayObject};
-use crate::rule_page::RulePage;
 
 pub(crate) static DEFAULT: DefaultRule = DefaultRule {
     id: DefaultId(8),
     name: "head-takes-no-work",
     summary: "`num-cpus: \"0\"` on the head, only where a policy asks for it",
-    page: RulePage(include_str!("head_work.md")),
+    page: include_str!("head_work.md"),
     why: "Tasks that land on the head compete with the services that keep the whole cluster alive.",
     apply,
 };

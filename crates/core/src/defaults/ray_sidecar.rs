@@ -7,13 +7,12 @@ use super::{DefaultId, DefaultRule, DefaultsDraft};
 use crate::policy::Settings;
 use crate::policy::resource::Amount;
 use crate::ray::{Cluster, RayObject, since};
-use crate::rule_page::RulePage;
 
 pub(crate) static DEFAULT: DefaultRule = DefaultRule {
     id: DefaultId(4),
     name: "ray-sidecar",
     summary: "pull policy and resources of Ray's autoscaler container, as KubeRay would choose them",
-    page: RulePage(include_str!("ray_sidecar.md")),
+    page: include_str!("ray_sidecar.md"),
     why: "What the container will get is visible in the object, to people and to quota tools.",
     apply,
 };

@@ -7,13 +7,12 @@ use super::ray_sidecar::resources;
 use super::{DefaultId, DefaultRule, DefaultsDraft};
 use crate::policy::Settings;
 use crate::ray::RayObject;
-use crate::rule_page::RulePage;
 
 pub(crate) static DEFAULT: DefaultRule = DefaultRule {
     id: DefaultId(6),
     name: "rayfit-sidecar",
     summary: "Rayfit's image, its pull Secret and small resources where Rayfit scales the cluster",
-    page: RulePage(include_str!("rayfit_sidecar.md")),
+    page: include_str!("rayfit_sidecar.md"),
     why: "KubeRay keeps treating the cluster as autoscaled (it never deletes workers at random), \
           while Rayfit does the scaling.",
     apply,

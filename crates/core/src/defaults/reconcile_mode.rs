@@ -6,13 +6,12 @@ use super::draft::{autoscaled, settle};
 use super::{DefaultId, DefaultRule, DefaultsDraft, Origin};
 use crate::path::FieldPath;
 use crate::ray::{Kind, RayObject, reconcile};
-use crate::rule_page::RulePage;
 
 pub(crate) static DEFAULT: DefaultRule = DefaultRule {
     id: DefaultId(7),
     name: "reconcile-mode",
     summary: "`rayfit.dev/reconcile`, only where a policy sets it",
-    page: RulePage(include_str!("reconcile_mode.md")),
+    page: include_str!("reconcile_mode.md"),
     why: "A team's clusters are scaled in one way without anybody having to know of it.",
     apply,
 };

@@ -6,13 +6,12 @@ use super::draft::settle;
 use super::{DefaultId, DefaultRule, DefaultsDraft, Origin};
 use crate::quantity::Quantity;
 use crate::ray::{Fields, object_at};
-use crate::rule_page::RulePage;
 
 pub(crate) static DEFAULT: DefaultRule = DefaultRule {
     id: DefaultId(1),
     name: "ippr-requests",
     summary: "missing CPU and memory requests of a group that grows in place: its limits",
-    page: RulePage(include_str!("requests.md")),
+    page: include_str!("requests.md"),
     why: "Ray refuses the annotation when a request is missing, although Kubernetes itself would \
           take the limit for it; the pods are the same either way.",
     apply,
@@ -25,7 +24,7 @@ fn apply(draft: &mut DefaultsDraft<'_>) {
     });
     for (group, container, resource) in places {
         let amount = |amounts: Option<&'_ Fields>| amounts?.get(resource).cloned();
-        let Some(limit) = amount(container.limits()) else {
+        let Some(limit) = amount(container.limits) else {
             continue;
         };
         let requests = object_at(container.spec, "resources").and_then(|all| all.get("requests"));
@@ -38,7 +37,7 @@ fn apply(draft: &mut DefaultsDraft<'_>) {
             continue;
         }
         let stored_container = draft.growing_before(group);
-        let stored = stored_container.and_then(|old| amount(old.requests()));
+        let stored = stored_container.and_then(|old| amount(old.requests));
         let settled = settle(stored_container.is_some(), stored.as_ref(), limit.clone());
         let Some((mut value, mut origin)) = settled else {
             continue;
@@ -52,7 +51,7 @@ fn apply(draft: &mut DefaultsDraft<'_>) {
                 (Ok(request), Ok(limit)) => request > limit,
                 _ => true,
             };
-            if is_above || was_limit && amount(old.limits()).as_ref() != Some(&limit) {
+            if is_above || was_limit && amount(old.limits).as_ref() != Some(&limit) {
                 (value, origin) = (limit, Origin::Fresh);
             }
         }

@@ -4,13 +4,12 @@ use serde_json::{Value, json};
 
 use super::{DefaultId, DefaultRule, DefaultsDraft, Origin};
 use crate::ray::{Container, text_at};
-use crate::rule_page::RulePage;
 
 pub(crate) static DEFAULT: DefaultRule = DefaultRule {
     id: DefaultId(2),
     name: "ippr-resize-policy",
     summary: "`resizePolicy: NotRequired` for CPU and memory of a group that grows in place",
-    page: RulePage(include_str!("resize_policy.md")),
+    page: include_str!("resize_policy.md"),
     why: "A pod's resize policy can never be changed, so it has to be right in the template: with \
           `RestartContainer` every resize would kill Ray on the node it was to help.",
     apply,

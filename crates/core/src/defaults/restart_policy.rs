@@ -7,13 +7,12 @@ use super::draft::{autoscaled, settle};
 use super::{DefaultId, DefaultRule, DefaultsDraft};
 use crate::policy::Settings;
 use crate::ray::{AutoscalerVersion, Cluster, RayObject};
-use crate::rule_page::RulePage;
 
 pub(crate) static DEFAULT: DefaultRule = DefaultRule {
     id: DefaultId(11),
     name: "worker-restart-policy",
     summary: "`restartPolicy: Never` for workers of a cluster with autoscaling",
-    page: RulePage(include_str!("restart_policy.md")),
+    page: include_str!("restart_policy.md"),
     why: "Both versions of Ray's autoscaler end a worker by ending its Ray. Kubernetes starts Ray again \
           in a pod that may restart, as another node that takes work, until the pod is deleted with it; \
           nodes that come back so have kept the autoscaler from deleting any pod at all (ray#65416). From \

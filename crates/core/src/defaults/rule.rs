@@ -2,7 +2,6 @@
 
 use super::applied::DefaultId;
 use super::draft::DefaultsDraft;
-use crate::rule_page::RulePage;
 
 /// A default: what it is, for people, and how it is applied.
 #[derive(Debug)]
@@ -15,7 +14,7 @@ pub struct DefaultRule {
     pub summary: &'static str,
     /// The values filled in, and the condition, with manifests `Before` and `As stored`, reduced to the
     /// relevant fields.
-    pub page: RulePage,
+    pub page: &'static str,
     /// The reason for the default.
     pub why: &'static str,
     /// Drafts what it fills in.

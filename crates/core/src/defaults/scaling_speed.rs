@@ -6,13 +6,12 @@ use super::draft::autoscaled;
 use super::{DefaultId, DefaultRule, DefaultsDraft};
 use crate::policy::Settings;
 use crate::ray::RayObject;
-use crate::rule_page::RulePage;
 
 pub(crate) static DEFAULT: DefaultRule = DefaultRule {
     id: DefaultId(5),
     name: "scaling-speed",
     summary: "`idleTimeoutSeconds: 60` and `upscalingMode: Default`",
-    page: RulePage(include_str!("scaling_speed.md")),
+    page: include_str!("scaling_speed.md"),
     why: "How long an idle worker is kept is what a cluster costs; it should be seen in the object.",
     apply,
 };

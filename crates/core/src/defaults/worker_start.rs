@@ -4,7 +4,6 @@ use serde_json::{Value, json};
 
 use super::{DefaultId, DefaultRule, DefaultsDraft, Origin};
 use crate::ray::Resource;
-use crate::rule_page::RulePage;
 
 /// The number of worker processes that a raylet starts at a time. Without it, as many as the pod
 /// had CPUs when it began (`services.py`, `start_raylet`).
@@ -22,7 +21,7 @@ pub(crate) static DEFAULT: DefaultRule = DefaultRule {
     id: DefaultId(9),
     name: "ippr-worker-start",
     summary: "raylets of a group that grows in place use their new CPUs at once",
-    page: RulePage(include_str!("worker_start.md")),
+    page: include_str!("worker_start.md"),
     why: "A raylet goes on by the CPUs that its pod began with: it starts as many processes at a \
           time, and lets each further task of a kind wait, for one second, then two, then four, up \
           to ten. A pod that grew from one CPU to eight would be in use after half a minute. With \

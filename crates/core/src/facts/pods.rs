@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::metadata::metadata_text;
-use crate::quantity::Quantity;
+use crate::ray::resource::Amounts;
 use crate::ray::{Container, Fields, Resource, list_at, object_at, text_at};
 
 /// The label with the name of a pod's RayCluster.
@@ -22,10 +22,8 @@ pub struct RayPod {
     pub cluster: String,
     /// Its group; `headgroup` for the head.
     pub group: String,
-    /// CPU of the ray container, in cores: its limit, or else its request.
-    pub cpu: Option<Quantity>,
-    /// Memory of the ray container, in bytes: its limit, or else its request.
-    pub memory: Option<Quantity>,
+    /// The amounts that the ray container has: its limits, or else its requests.
+    pub amounts: Amounts,
 }
 
 impl RayPod {
@@ -43,13 +41,8 @@ impl RayPod {
         let containers = spec.map_or(&[][..], |spec| list_at(spec, "containers"));
         // KubeRay and Ray both take the first container for the one in which Ray runs.
         let ray = containers.first().and_then(Value::as_object);
-        let amount = |resource: Resource| {
-            let container = Container::new(0, ray?);
-            let resource = resource.name();
-            container
-                .limit(resource)
-                .or_else(|| container.request(resource))
-        };
+        let container = ray.map(|ray| Container::new(0, ray));
+        let amount = |resource: Resource| container?.size(resource.name());
         Some(Self {
             namespace: metadata_text(object, "namespace")?.to_owned(),
             name: metadata_text(object, "name")?.to_owned(),
@@ -57,17 +50,11 @@ impl RayPod {
             group: text_at(labels, "ray.io/group")
                 .unwrap_or_default()
                 .to_owned(),
-            cpu: amount(Resource::Cpu),
-            memory: amount(Resource::Memory),
+            amounts: Amounts {
+                cpu: amount(Resource::Cpu),
+                memory: amount(Resource::Memory),
+            },
         })
-    }
-
-    /// The amount of a resource that the ray container has.
-    pub fn amount(&self, resource: Resource) -> Option<Quantity> {
-        match resource {
-            Resource::Cpu => self.cpu,
-            Resource::Memory => self.memory,
-        }
     }
 }
 
@@ -104,6 +91,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::quantity::Quantity;
 
     fn pod(change: impl Fn(&mut Value)) -> Option<RayPod> {
         let mut pod = json!({
@@ -120,8 +108,8 @@ mod tests {
     fn reads_group_and_size() {
         let pod = pod(|_| ()).unwrap();
         assert_eq!((pod.cluster.as_str(), pod.group.as_str()), ("c", "g"));
-        assert_eq!(pod.amount(Resource::Cpu), Some(Quantity::from_units(1)));
-        assert_eq!(pod.amount(Resource::Memory), Quantity::parse("2Gi").ok());
+        assert_eq!(pod.amounts.cpu, Some(Quantity::from_units(1)));
+        assert_eq!(pod.amounts.memory, Quantity::parse("2Gi").ok());
         let pods: Pods = [pod].into_iter().collect();
         assert_eq!((pods.of("n", "c").len(), pods.of("n", "d").len()), (1, 0));
     }

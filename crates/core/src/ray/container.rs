@@ -17,8 +17,10 @@ pub struct Container<'a> {
     /// The container's own fields.
     pub spec: &'a Fields,
     // These are looked up once, because most rules ask for them.
-    limits: Option<&'a Fields>,
-    requests: Option<&'a Fields>,
+    /// `resources.limits`, if they are there.
+    pub limits: Option<&'a Fields>,
+    /// `resources.requests`, if they are there.
+    pub requests: Option<&'a Fields>,
     limit_amounts: Amounts,
     request_amounts: Amounts,
 }
@@ -57,16 +59,6 @@ impl<'a> Container<'a> {
     /// `image`, if it is there.
     pub fn image(&self) -> Option<&'a str> {
         text_at(self.spec, "image")
-    }
-
-    /// `resources.limits`, if they are there.
-    pub fn limits(&self) -> Option<&'a Fields> {
-        self.limits
-    }
-
-    /// `resources.requests`, if they are there.
-    pub fn requests(&self) -> Option<&'a Fields> {
-        self.requests
     }
 
     /// The limit of a resource. A value that is not a quantity reads as absent (the API server

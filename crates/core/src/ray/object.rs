@@ -35,6 +35,18 @@ pub const EXTERNAL_STORAGE: &str = "ray.io/external-storage-namespace";
 /// The annotation with the time that a RayService may take to start.
 pub const INITIALIZING_TIMEOUT: &str = "ray.io/initializing-timeout";
 
+/// A name as KubeRay cuts it for what it makes of an object: the last 50 characters, with `r` in place of a first
+/// character that is a digit or a mark. (KubeRay, `CheckName`.)
+pub fn kuberay_name(name: &str) -> String {
+    const LONGEST: usize = 50;
+    let cut = name.len().saturating_sub(LONGEST);
+    let end = name.get(cut..).unwrap_or(name);
+    match end.strip_prefix(|first: char| !first.is_ascii_alphabetic()) {
+        Some(rest) => format!("r{rest}"),
+        None => end.to_owned(),
+    }
+}
+
 /// One Ray object, parsed once for all rules and defaults.
 #[derive(Debug)]
 pub struct RayObject<'a> {

@@ -6,7 +6,8 @@ use crate::policy::resource::Amount;
 use crate::quantity::Quantity;
 
 /// A problem in a policy.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{place}: {problem}")]
 pub struct PolicyFault {
     /// The place: `spec.exemptions[0].rules[1]`.
     pub place: String,
@@ -36,12 +37,6 @@ pub enum Weight {
     Part,
     /// The whole policy does not apply.
     Whole,
-}
-
-impl fmt::Display for PolicyFault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.place, self.problem)
-    }
 }
 
 /// The problems that were found so far.

@@ -4,7 +4,7 @@ use anstyle::Style;
 
 use super::wrap::wrapped;
 use crate::defaults::{DEFAULTS, DefaultRule};
-use crate::rule_page::RulePage;
+use crate::rule_page;
 use crate::rules::{OwnMode, RULES, Rule};
 use crate::text::nearest;
 use crate::vap;
@@ -43,9 +43,9 @@ impl From<&Rule> for Page {
             cases,
             summary: rule.summary,
             texts: vec![
-                ("What it does", rule.page.what()),
+                ("What it does", rule_page::what(rule.page)),
                 ("Why", rule.why.to_owned()),
-                (WITHOUT, rule.page.text(WITHOUT)),
+                (WITHOUT, rule_page::text(rule.page, WITHOUT)),
             ],
             examples: manifests(rule.page, ["Reported", "Corrected"]),
             without_webhook: rule.cel.coverage(),
@@ -62,7 +62,7 @@ impl From<&DefaultRule> for Page {
             cases: None,
             summary: default.summary,
             texts: vec![
-                ("What it does", default.page.what()),
+                ("What it does", rule_page::what(default.page)),
                 ("Why", default.why.to_owned()),
             ],
             examples: manifests(default.page, ["Before", "As stored"]),
@@ -81,8 +81,8 @@ pub(super) const SINCE: &str = "0.1.0";
 /// The heading above how others behave.
 pub(super) const WITHOUT: &str = "Without this rule";
 
-fn manifests(page: RulePage, headings: [&'static str; 2]) -> Vec<(&'static str, String)> {
-    let titled = headings.map(|heading| (heading, page.manifest(heading).to_owned()));
+fn manifests(page: &str, headings: [&'static str; 2]) -> Vec<(&'static str, String)> {
+    let titled = headings.map(|heading| (heading, rule_page::manifest(page, heading).to_owned()));
     titled.to_vec()
 }
 

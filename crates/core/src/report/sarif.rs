@@ -6,6 +6,7 @@ use super::json::pretty;
 use super::page::WITHOUT;
 use super::{FindingsReport, ReportEntry, UnreadInput, Unreadable, severity};
 use crate::policy::Mode;
+use crate::rule_page;
 use crate::rules::{OwnMode, RULES};
 
 const SCHEMA: &str = "https://json.schemastore.org/sarif-2.1.0.json";
@@ -22,8 +23,8 @@ pub fn render(report: &FindingsReport) -> String {
             "id": rule.id.to_string(),
             "name": rule.name,
             "shortDescription": {"text": rule.summary},
-            "fullDescription": {"text": rule.page.what()},
-            "help": {"text": format!("{} {}", rule.why, rule.page.text(WITHOUT))},
+            "fullDescription": {"text": rule_page::what(rule.page)},
+            "help": {"text": format!("{} {}", rule.why, rule_page::text(rule.page, WITHOUT))},
             // SARIF names the levels as this crate does.
             "defaultConfiguration": {"level": severity(mode)},
         })

@@ -1,9 +1,18 @@
-//! The names with which every rule is written.
+//! The names with which rules are written.
+
+pub use serde_json::Value;
 
 pub use super::cel::{Cel, Check, Each, NO_PODS, PLAIN};
 pub use super::rule::{OwnMode, Rule};
 pub use super::subject::Subject;
 pub use crate::finding::Finding;
+pub use crate::path::FieldPath;
 pub use crate::policy::Mode;
+pub use crate::quantity::Quantity;
+pub use crate::ray::{
+    AutoscalerVersion, Cluster, Container, Fields, Group, Kind, RayObject, RayVersion,
+    ReconcileMode, Resource, object_at, since,
+};
+pub(crate) use crate::ray::{is_true, list_at, object_in, text_at};
 pub use crate::rule_id::RuleId;
-pub use crate::rule_page::RulePage;
+pub use crate::text::{nearest, shown, shown_text};

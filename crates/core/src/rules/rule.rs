@@ -9,7 +9,6 @@ use crate::path::FieldPath;
 use crate::policy::Mode;
 use crate::quantity::Quantity;
 use crate::rule_id::RuleId;
-use crate::rule_page::RulePage;
 
 /// The mode of a rule where no policy says otherwise.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,7 +33,7 @@ pub struct Rule {
     /// The text about what it checks and reports; manifests `Reported` and `Corrected`, reduced to the
     /// relevant fields; and how Ray, KubeRay or Kubernetes behaves `Without this rule`, with the source of
     /// the fact.
-    pub page: RulePage,
+    pub page: &'static str,
     /// The consequence: the sentence that findings carry as their reason.
     pub why: &'static str,
     /// The part of it that the API server can check by itself.

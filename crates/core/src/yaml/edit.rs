@@ -44,6 +44,12 @@ pub enum EditRefusal {
     /// A place that the file does not have.
     #[error("the file does not have its place, which a default or an alias brings")]
     Absent,
+    /// A fix with which the object has as many findings.
+    #[error("with it, the object would have another finding")]
+    BringsAnother,
+    /// Fixes of a document that change more than they should.
+    #[error("with it, the document would be read otherwise than it should be")]
+    ReadOtherwise,
 }
 
 /// A value that is written: its node, and that of its key in a mapping.

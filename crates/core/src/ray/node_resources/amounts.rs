@@ -145,7 +145,7 @@ fn container_amounts<'a>(
     group: &Group<'a>,
 ) -> Result<impl Iterator<Item = &'a Fields>, ResourceError> {
     let container = group.ray_container.ok_or(ResourceError::NoContainer)?;
-    Ok(container.limits().into_iter().chain(container.requests()))
+    Ok(container.limits.into_iter().chain(container.requests))
 }
 
 /// The value of a key. A null counts as absent.

@@ -84,7 +84,7 @@ impl NodeResources {
             }
         }
         let container = group.ray_container;
-        let limits = container.and_then(|container| container.limits());
+        let limits = container.and_then(|container| container.limits);
         let has = |name: &str| started.iter().any(|(listed, _)| listed == name);
         let (has_gpu, has_neuron) = (has("GPU"), has(NEURON.1) || has("TPU"));
         let mut sorted: Vec<_> = limits.into_iter().flatten().collect();

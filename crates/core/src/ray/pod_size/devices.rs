@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::parts::{PodSum, SizePart};
+use super::parts::{PodSum, parts};
 use crate::quantity::Quantity;
 use crate::ray::{Cluster, Group};
 
@@ -44,11 +44,11 @@ pub fn is_gpu(resource: &str) -> bool {
 pub fn gpus(cluster: &Cluster<'_>, group: &Group<'_>) -> i128 {
     // Each container is looked at for its own names only: there is room for ten thousands of both.
     let mut by_name: BTreeMap<&str, PodSum> = BTreeMap::new();
-    for part in SizePart::all(cluster, group) {
-        let Some(container) = part.container else {
+    for (role, container) in parts(cluster, group) {
+        let Some(container) = container else {
             continue;
         };
-        let amounts = [container.limits(), container.requests()];
+        let amounts = [container.limits, container.requests];
         let names: BTreeSet<&str> = amounts
             .into_iter()
             .flatten()
@@ -61,7 +61,7 @@ pub fn gpus(cluster: &Cluster<'_>, group: &Group<'_>) -> i128 {
             // that.
             let pieces = container.limit(name).max(container.request(name));
             let pieces = pieces.unwrap_or_default().max(Quantity::ZERO);
-            by_name.entry(name).or_default().add(part.role, pieces);
+            by_name.entry(name).or_default().add(role, pieces);
         }
     }
     let sums = by_name.values();

@@ -6,7 +6,7 @@
 //! limit may take what its node has. Kubernetes' own check of a pod's maximum says so too
 //! (admission plugin `LimitRanger`: "No limit is specified").
 
-use super::parts::{PartRole, PodSum, SizePart, kuberays, plus};
+use super::parts::{PartRole, PodSum, kuberays, parts, plus};
 use crate::path::FieldPath;
 use crate::quantity::Quantity;
 use crate::ray::{Cluster, Container, Group, Resource, object_at};
@@ -58,7 +58,7 @@ impl PodMost {
 
         let mut sum = PodSum::default();
         let mut unbounded = Vec::new();
-        for SizePart { container, role } in SizePart::all(cluster, group) {
+        for (role, container) in parts(cluster, group) {
             let Some(container) = container else {
                 sum.add(role, kuberays(resource));
                 continue;

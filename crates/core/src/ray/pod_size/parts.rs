@@ -2,16 +2,9 @@
 //! requests besides its ray container.
 
 use crate::quantity::Quantity;
-use crate::ray::{Cluster, Container, Group, Resource, list_at, object_at, text_at};
+use crate::ray::{Cluster, Container, Group, Resource, object_at, text_at};
 
-/// A container of a pod, with the role that Kubernetes gives it.
-#[derive(Debug)]
-pub(super) struct SizePart<'a> {
-    /// The container; `None` for an autoscaler's container with the size that KubeRay gives it.
-    pub(super) container: Option<Container<'a>>,
-    pub(super) role: PartRole,
-}
-
+/// The role that Kubernetes gives a container of a pod.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum PartRole {
     /// The first container, which grows in place.
@@ -26,47 +19,32 @@ pub(super) enum PartRole {
     Sidecar,
 }
 
-impl<'a> SizePart<'a> {
-    /// The containers of a pod of `group`, where init containers are in their order and come first.
-    pub(super) fn all(cluster: &Cluster<'a>, group: &Group<'a>) -> Vec<Self> {
-        let init = group
-            .pod_spec
-            .map_or(&[][..], |pod| list_at(pod, "initContainers"));
-        let init = init.iter().enumerate();
-        let mut parts: Vec<Self> = init
-            .filter_map(|(index, spec)| {
-                let spec = spec.as_object()?;
-                // KEP-753: an init container that is always restarted runs as long as the pod.
-                let is_sidecar = text_at(spec, "restartPolicy") == Some("Always");
-                Some(Self {
-                    container: Some(Container::new(index, spec)),
-                    role: if is_sidecar {
-                        PartRole::Sidecar
-                    } else {
-                        PartRole::Init
-                    },
-                })
-            })
-            .collect();
-        parts.extend(group.containers().map(|container| Self {
-            container: Some(container),
-            role: if container.index == 0 {
-                PartRole::Ray
-            } else {
-                PartRole::Beside
-            },
-        }));
-        if group.is_head() && cluster.autoscaling() {
-            let options = cluster.autoscaler_options();
-            // `autoscalerOptions` has its `resources` where a container has them.
-            let sized = options.filter(|options| object_at(options, "resources").is_some());
-            parts.push(Self {
-                container: sized.map(|options| Container::new(0, options)),
-                role: PartRole::Autoscaler,
-            });
+/// The containers of a pod of `group` with their roles, where init containers are in their order and come first. There
+/// is none for an autoscaler's container with the size that KubeRay gives it.
+pub(super) fn parts<'a>(
+    cluster: &Cluster<'a>,
+    group: &Group<'a>,
+) -> Vec<(PartRole, Option<Container<'a>>)> {
+    let init = group.init_containers().map(|container| {
+        // KEP-753: an init container that is always restarted runs as long as the pod.
+        match text_at(container.spec, "restartPolicy") {
+            Some("Always") => (PartRole::Sidecar, Some(container)),
+            _ => (PartRole::Init, Some(container)),
         }
-        parts
+    });
+    let others = group.containers().map(|container| match container.index {
+        0 => (PartRole::Ray, Some(container)),
+        _ => (PartRole::Beside, Some(container)),
+    });
+    let mut parts: Vec<_> = init.chain(others).collect();
+    if group.is_head() && cluster.autoscaling() {
+        let options = cluster.autoscaler_options();
+        // `autoscalerOptions` has its `resources` where a container has them.
+        let sized = options.filter(|options| object_at(options, "resources").is_some());
+        let container = sized.map(|options| Container::new(0, options));
+        parts.push((PartRole::Autoscaler, container));
     }
+    parts
 }
 
 /// The amount that KubeRay gives the autoscaler's container, as request and limit (KubeRay,
@@ -127,11 +105,11 @@ impl BesideRay {
     /// autoscaler's container.
     pub fn of(cluster: &Cluster<'_>, group: &Group<'_>, resource: Resource) -> Self {
         let mut sum = Self::default();
-        for part in SizePart::all(cluster, group) {
-            if matches!(part.role, PartRole::Ray | PartRole::Init) {
+        for (role, container) in parts(cluster, group) {
+            if matches!(role, PartRole::Ray | PartRole::Init) {
                 continue;
             }
-            let (request, limit) = match part.container {
+            let (request, limit) = match container {
                 Some(container) => {
                     let limit = container.limit(resource.name());
                     // The API server fills a request that is absent in from the limit.

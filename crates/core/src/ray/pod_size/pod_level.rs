@@ -69,7 +69,7 @@ impl PodLevelBound {
             limit.and_then(|limit| by_sum(PodLevelAmount::Limit, limit))
         } else if let Some(request) = pod.request(name) {
             by_sum(PodLevelAmount::Request, request)
-        } else if pod.limits().is_some_and(|limits| !limits.is_empty()) {
+        } else if pod.limits.is_some_and(|limits| !limits.is_empty()) {
             // Kubernetes, `defaults.go`, `defaultPodRequests`.
             let request = container.request(name).or_else(|| container.limit(name));
             request

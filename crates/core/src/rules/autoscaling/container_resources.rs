@@ -1,10 +1,6 @@
 //! RF234: amounts with which no pod can be made, or nothing can run in it.
 
-use serde_json::Value;
-
-use crate::path::FieldPath;
-use crate::quantity::{Quantity, QuantityError};
-use crate::ray::{Fields, Group, Resource, object_at};
+use crate::quantity::QuantityError;
 use crate::rules::prelude::*;
 use crate::rules::shared::{all_containers, meant, plain};
 
@@ -15,7 +11,7 @@ pub(crate) static RULE: Rule = Rule {
         "Enforce for what the API server refuses, Warn for amounts that are too small",
     ),
     summary: "Container resources with which no pod can be made, or Ray cannot run",
-    page: RulePage(include_str!("container_resources.md")),
+    page: include_str!("container_resources.md"),
     why: "The API server refuses every pod of the group, and KubeRay tries again without end.",
     cel: Cel::NotCovered(
         "Several maps of every container of every group exceed what the API server lets an expression \
@@ -37,8 +33,8 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
         for (container, path) in all_containers(group) {
             let path = || path().key("resources");
             let amounts = [
-                ("limits", container.limits()),
-                ("requests", container.requests()),
+                ("limits", container.limits),
+                ("requests", container.requests),
             ];
             let amounts = amounts.into_iter().flat_map(|(list, amounts)| {
                 let amounts = amounts.into_iter().flatten();

@@ -1,15 +1,14 @@
 //! RF203: a group whose CPU count Ray cannot derive.
 
-use crate::ray::{Fields, node_resources, object_at};
+use crate::ray::node_resources;
 use crate::rules::prelude::*;
-use crate::text::shown;
 
 pub(crate) static RULE: Rule = Rule {
     id: RuleId(203),
     name: "cpu-unknown",
     mode: OwnMode::Always(Mode::Enforce),
     summary: "No CPU count can be derived for a group",
-    page: RulePage(include_str!("cpu_unknown.md")),
+    page: include_str!("cpu_unknown.md"),
     why: "Ray's autoscaler must know how many CPUs a pod has. Otherwise it fails, and scales no \
           group of the cluster.",
     cel: Cel::Covered(&[Check {
@@ -51,7 +50,7 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
         // The limit's place, as far as it exists, and one step beyond.
         let place = group.ray_container_path().key("resources");
         let resources = object_at(container.spec, "resources");
-        let place = if container.limits().is_some() {
+        let place = if container.limits.is_some() {
             place.key("limits").key("cpu")
         } else if resources.is_none_or(Fields::is_empty) {
             place

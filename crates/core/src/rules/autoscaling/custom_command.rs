@@ -1,14 +1,13 @@
 //! RF223: another start command for Rayfit's container.
 
 use crate::rules::prelude::*;
-use crate::text::shown;
 
 pub(crate) static RULE: Rule = Rule {
     id: RuleId(223),
     name: "custom-command",
     mode: OwnMode::Always(Mode::Enforce),
     summary: "`autoscalerOptions.command` or `args` where Rayfit is the autoscaler container",
-    page: RulePage(include_str!("custom_command.md")),
+    page: include_str!("custom_command.md"),
     why: "Rayfit's image contains only Rayfit, which KubeRay's own command starts. Any other \
           command fails, and the cluster does not scale.",
     cel: Cel::Covered(&[Check {

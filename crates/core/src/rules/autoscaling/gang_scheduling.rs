@@ -1,16 +1,13 @@
 //! RF233: gang scheduling of a cluster whose size the autoscaler changes.
 
-use crate::path::FieldPath;
-use crate::ray::Kind;
 use crate::rules::prelude::*;
-use crate::text::shown_text;
 
 pub(crate) static RULE: Rule = Rule {
     id: RuleId(233),
     name: "gang-scheduling",
     mode: OwnMode::Always(Mode::Warn),
     summary: "`ray.io/gang-scheduling-enabled` together with autoscaling",
-    page: RulePage(include_str!("gang_scheduling.md")),
+    page: include_str!("gang_scheduling.md"),
     why: "The gang is the cluster as it is made, at its minimum: workers that the autoscaler adds \
           are scheduled one by one, or the gang is not made at all.",
     cel: Cel::Covered(&[Check {

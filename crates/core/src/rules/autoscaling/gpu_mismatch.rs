@@ -1,17 +1,15 @@
 //! RF215: `num-gpus` that differs from the GPUs that the pod has.
 
-use crate::ray::Container;
 use crate::ray::start_params::start_integer;
 use crate::rules::prelude::*;
 use crate::rules::shared::has_claims;
-use crate::text::shown;
 
 pub(crate) static RULE: Rule = Rule {
     id: RuleId(215),
     name: "gpu-mismatch",
     mode: OwnMode::Always(Mode::Warn),
     summary: "`num-gpus` differs from the GPUs in the ray container's limits",
-    page: RulePage(include_str!("gpu_mismatch.md")),
+    page: include_str!("gpu_mismatch.md"),
     why: "Ray trusts num-gpus: if it is too high, tasks find no GPU; if it is too low, GPUs stay \
           idle.",
     cel: Cel::InPart(
@@ -97,7 +95,7 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
 
 /// The number of GPUs in the limits, and whether they are slices; `None` if the number is not certain.
 fn gpus(container: Container<'_>) -> Option<(i128, bool)> {
-    let limits = container.limits();
+    let limits = container.limits;
     let amounts = |of: fn(&str) -> bool| {
         limits
             .into_iter()

@@ -1,17 +1,14 @@
 //! RF232: a worker that is ended before Ray's drain is.
 
-use crate::path::FieldPath;
 use crate::ray::drain;
-use crate::ray::{Cluster, Group, since};
 use crate::rules::prelude::*;
-use crate::text::shown_text;
 
 pub(crate) static RULE: Rule = Rule {
     id: RuleId(232),
     name: "graceful-end",
     mode: OwnMode::Always(Mode::Warn),
     summary: "`terminationGracePeriodSeconds` is shorter than Ray's drain and its end, or `ray stop` comes before",
-    page: RulePage(include_str!("graceful_end.md")),
+    page: include_str!("graceful_end.md"),
     why: "Kubernetes kills the pod before Ray's drain has ended, so work that had the time to end \
           is lost, and Ray learns of it only by missing the node.",
     cel: Cel::InPart(

@@ -1,17 +1,14 @@
 //! RF222: labels of a group that are not valid labels.
 
-use serde_json::Value;
-
-use crate::ray::{label, object_at};
+use crate::ray::label;
 use crate::rules::prelude::*;
-use crate::text::{shown, shown_text};
 
 pub(crate) static RULE: Rule = Rule {
     id: RuleId(222),
     name: "group-labels",
     mode: OwnMode::Always(Mode::Enforce),
     summary: "A group's `labels` are not in Kubernetes' label syntax",
-    page: RulePage(include_str!("group_labels.md")),
+    page: include_str!("group_labels.md"),
     why: "KubeRay considers the spec invalid and stops reconciling the whole cluster; Ray's \
           autoscaler fails on it too.",
     cel: Cel::Covered(&[Check {

@@ -3,9 +3,8 @@
 use std::collections::HashSet;
 
 use crate::ray::group::HEAD_NAME;
-use crate::ray::{Kind, RayObject, label};
+use crate::ray::label;
 use crate::rules::prelude::*;
-use crate::text::shown_text;
 
 pub(crate) static RULE: Rule = Rule {
     id: RuleId(202),
@@ -13,7 +12,7 @@ pub(crate) static RULE: Rule = Rule {
     mode: OwnMode::Always(Mode::Enforce),
     summary: "Worker groups of the same name, called `headgroup`, or named so that no pod can be \
               created",
-    page: RulePage(include_str!("group_name.md")),
+    page: include_str!("group_name.md"),
     why: "Ray and KubeRay identify groups by name only, so they treat the two as one group.",
     cel: Cel::Covered(&[
         Check {

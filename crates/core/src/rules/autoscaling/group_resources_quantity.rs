@@ -1,17 +1,13 @@
 //! RF227: an invalid quantity in a group's `resources`.
 
-use serde_json::Value;
-
-use crate::quantity::Quantity;
 use crate::rules::prelude::*;
-use crate::text::{shown, shown_text};
 
 pub(crate) static RULE: Rule = Rule {
     id: RuleId(227),
     name: "group-resources-quantity",
     mode: OwnMode::Always(Mode::Enforce),
     summary: "A value in a group's `resources` is not a quantity, or negative",
-    page: RulePage(include_str!("group_resources_quantity.md")),
+    page: include_str!("group_resources_quantity.md"),
     why: "Ray's autoscaler fails on it in every round, so nothing scales; KubeRay starts the pods \
           without that resource.",
     cel: Cel::Covered(&[Check {

@@ -1,6 +1,5 @@
 //! RF212: a suspended worker group in a cluster that is scaled.
 
-use crate::ray::is_true;
 use crate::rules::prelude::*;
 
 pub(crate) static RULE: Rule = Rule {
@@ -8,7 +7,7 @@ pub(crate) static RULE: Rule = Rule {
     name: "group-suspend",
     mode: OwnMode::Always(Mode::Enforce),
     summary: "`suspend: true` on a worker group with autoscaling on",
-    page: RulePage(include_str!("group_suspend.md")),
+    page: include_str!("group_suspend.md"),
     why: "The autoscaler does not know about suspended groups, so KubeRay stops reconciling the \
           whole cluster.",
     cel: Cel::Covered(&[Check {

@@ -1,7 +1,6 @@
 //! RF239: a head on nodes for which there is no image of Rayfit.
 
 use crate::facts::scheduling::Demands;
-use crate::ray::object_at;
 use crate::rules::prelude::*;
 
 pub(crate) static RULE: Rule = Rule {
@@ -9,7 +8,7 @@ pub(crate) static RULE: Rule = Rule {
     name: "head-architecture",
     mode: OwnMode::Always(Mode::Warn),
     summary: "A head that may only be on nodes of an architecture that Rayfit's image does not have",
-    page: RulePage(include_str!("head_architecture.md")),
+    page: include_str!("head_architecture.md"),
     why: "Rayfit's container in the head pod cannot be pulled or fails at its start, and the \
           cluster does not scale.",
     cel: Cel::NotCovered("The architectures are named by RayPolicies, which CEL does not see."),

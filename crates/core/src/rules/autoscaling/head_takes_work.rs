@@ -1,16 +1,14 @@
 //! RF214: a head that runs tasks.
 
-use crate::quantity::Quantity;
 use crate::ray::start_params::start_integer;
 use crate::rules::prelude::*;
-use crate::text::shown;
 
 pub(crate) static RULE: Rule = Rule {
     id: RuleId(214),
     name: "head-takes-work",
     mode: OwnMode::Always(Mode::Audit),
     summary: "A head group without `num-cpus: \"0\"`",
-    page: RulePage(include_str!("head_takes_work.md")),
+    page: include_str!("head_takes_work.md"),
     why: "Tasks and actors are scheduled on the head, and one that uses too much memory brings the \
           whole cluster down.",
     cel: Cel::Covered(&[Check {

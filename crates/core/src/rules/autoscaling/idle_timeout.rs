@@ -1,14 +1,13 @@
 //! RF221: an idle timeout that KubeRay refuses.
 
 use crate::rules::prelude::*;
-use crate::text::shown;
 
 pub(crate) static RULE: Rule = Rule {
     id: RuleId(221),
     name: "idle-timeout",
     mode: OwnMode::Always(Mode::Enforce),
     summary: "`idleTimeoutSeconds` is negative",
-    page: RulePage(include_str!("idle_timeout.md")),
+    page: include_str!("idle_timeout.md"),
     why: "KubeRay considers the spec invalid and stops reconciling the whole cluster.",
     cel: Cel::Covered(&[
         Check {

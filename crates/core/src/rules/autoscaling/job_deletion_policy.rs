@@ -1,6 +1,5 @@
 //! RF220: workers to be deleted under the autoscaler's hands.
 
-use crate::ray::{list_at, object_at, text_at};
 use crate::rules::prelude::*;
 
 pub(crate) static RULE: Rule = Rule {
@@ -8,7 +7,7 @@ pub(crate) static RULE: Rule = Rule {
     name: "job-deletion-policy",
     mode: OwnMode::Always(Mode::Enforce),
     summary: "A RayJob deletes its workers when it ends, with autoscaling on",
-    page: RulePage(include_str!("job_deletion_policy.md")),
+    page: include_str!("job_deletion_policy.md"),
     why: "KubeRay cannot suspend worker groups that the autoscaler scales, so it considers the job \
           invalid and does not run it.",
     cel: Cel::Covered(&[Check {

@@ -1,16 +1,14 @@
 //! RF219: a cluster that both Kueue and the autoscaler size.
 
-use crate::ray::Kind;
 use crate::ray::kueue::{ELASTIC, QUEUE};
 use crate::rules::prelude::*;
-use crate::text::{shown, shown_text};
 
 pub(crate) static RULE: Rule = Rule {
     id: RuleId(219),
     name: "kueue-managed",
     mode: OwnMode::Always(Mode::Warn),
     summary: "Kueue's queue label together with autoscaling, not marked as an elastic job",
-    page: RulePage(include_str!("kueue_managed.md")),
+    page: include_str!("kueue_managed.md"),
     why: "Kueue reserves quota for a fixed size, so it refuses the object or suspends and \
           requeues the cluster when the autoscaler changes it.",
     cel: Cel::Covered(&[Check {

@@ -1,14 +1,13 @@
 //! RF207: node labels in the start parameters.
 
 use crate::rules::prelude::*;
-use crate::text::shown;
 
 pub(crate) static RULE: Rule = Rule {
     id: RuleId(207),
     name: "labels-in-start-params",
     mode: OwnMode::Always(Mode::Enforce),
     summary: "`labels` in `rayStartParams` instead of the group's `labels`",
-    page: RulePage(include_str!("labels_in_start_params.md")),
+    page: include_str!("labels_in_start_params.md"),
     why: "KubeRay stops reconciling the whole cluster because of it, and Ray's autoscaler does not \
           read labels from there.",
     cel: Cel::Covered(&[Check {

@@ -1,14 +1,13 @@
 //! RF213: a worker group that may grow without end.
 
 use crate::rules::prelude::*;
-use serde_json::Value;
 
 pub(crate) static RULE: Rule = Rule {
     id: RuleId(213),
     name: "max-unbounded",
     mode: OwnMode::Always(Mode::Warn),
     summary: "No `maxReplicas`: the group may grow without limit",
-    page: RulePage(include_str!("max_unbounded.md")),
+    page: include_str!("max_unbounded.md"),
     why: "One job that asks for too much can fill all nodes of the Kubernetes cluster, and make a \
           cluster autoscaler buy more.",
     cel: Cel::Covered(&[Check {

@@ -1,6 +1,5 @@
 //! RF216: a memory request without a limit.
 
-use crate::ray::{Fields, object_at};
 use crate::rules::prelude::*;
 use crate::rules::shared::plain;
 
@@ -9,7 +8,7 @@ pub(crate) static RULE: Rule = Rule {
     name: "memory-request-only",
     mode: OwnMode::Always(Mode::Audit),
     summary: "A memory request without a limit: the autoscaler and Ray disagree on the size",
-    page: RulePage(include_str!("memory_request_only.md")),
+    page: include_str!("memory_request_only.md"),
     why: "Ray's autoscaler plans with the request, while Ray in the pod assumes the memory of the \
           whole Kubernetes node, so more work is scheduled there than was planned.",
     cel: Cel::Covered(&[Check {
@@ -41,8 +40,7 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
         };
         // Ray's autoscaler falls back from the limit to the request (`_get_memory`), while KubeRay passes `--memory`
         // from the limit only (`generateRayStartCommand`).
-        let (Some(request), None) = (amount(container.requests()), amount(container.limits()))
-        else {
+        let (Some(request), None) = (amount(container.requests), amount(container.limits)) else {
             continue;
         };
         let path = group.ray_container_path().key("resources").key("limits");

@@ -1,16 +1,14 @@
 //! RF224: a name from which KubeRay cannot make names.
 
-use crate::path::FieldPath;
-use crate::ray::{Kind, label};
+use crate::ray::label;
 use crate::rules::prelude::*;
-use crate::text::{shown, shown_text};
 
 pub(crate) static RULE: Rule = Rule {
     id: RuleId(224),
     name: "name-length",
     mode: OwnMode::Always(Mode::Enforce),
     summary: "The object's name is too long for KubeRay, or not a DNS label",
-    page: RulePage(include_str!("name_length.md")),
+    page: include_str!("name_length.md"),
     why: "KubeRay derives the names of pods, services and jobs from it; it refuses the object and \
           creates nothing.",
     cel: Cel::Covered(&[Check {

@@ -3,14 +3,13 @@
 use crate::ray::cluster::V2_ENV;
 use crate::rules::prelude::*;
 use crate::rules::shared::priority;
-use crate::text::shown;
 
 pub(crate) static RULE: Rule = Rule {
     id: RuleId(210),
     name: "needs-v2",
     mode: OwnMode::Always(Mode::Enforce),
     summary: "A group's `idleTimeoutSeconds` or `priority` without autoscaler v2",
-    page: RulePage(include_str!("needs_v2.md")),
+    page: include_str!("needs_v2.md"),
     why: "Only autoscaler v2 supports it. Without v2, KubeRay stops reconciling the whole cluster.",
     cel: Cel::Covered(&[Check {
         each: Each::Worker,

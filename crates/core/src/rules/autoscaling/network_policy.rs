@@ -1,10 +1,7 @@
 //! RF240: a RayCluster that closes its head to Rayfit's controller.
 
-use serde_json::Value;
-
 use crate::ray::cluster::{closing_policy, gcs_port};
 use crate::ray::feature_gate::NETWORK_POLICY;
-use crate::ray::{Fields, ReconcileMode, list_at, object_at, text_at};
 use crate::rules::prelude::*;
 
 pub(crate) static RULE: Rule = Rule {
@@ -12,7 +9,7 @@ pub(crate) static RULE: Rule = Rule {
     name: "network-policy",
     mode: OwnMode::Always(Mode::Warn),
     summary: "Mode central with a `networkPolicy` that closes the head's GCS port to Rayfit",
-    page: RulePage(include_str!("network_policy.md")),
+    page: include_str!("network_policy.md"),
     why: "In mode central Rayfit's controller asks the GCS for the state of the cluster, and \
           scales nothing while it gets no answer.",
     cel: Cel::NotCovered("It reads ports and peers of rules that may have several forms."),

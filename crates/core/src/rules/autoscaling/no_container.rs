@@ -1,9 +1,5 @@
 //! RF229: a pod template without containers.
 
-use serde_json::Value;
-
-use crate::path::FieldPath;
-use crate::ray::{Group, object_at};
 use crate::rules::prelude::*;
 
 pub(crate) static RULE: Rule = Rule {
@@ -11,7 +7,7 @@ pub(crate) static RULE: Rule = Rule {
     name: "no-container",
     mode: OwnMode::Always(Mode::Enforce),
     summary: "A group's pod template has no containers",
-    page: RulePage(include_str!("no_container.md")),
+    page: include_str!("no_container.md"),
     why: "KubeRay considers the spec invalid and stops reconciling the whole cluster; Ray's \
           autoscaler fails on it too.",
     cel: Cel::Covered(&[Check {

@@ -1,8 +1,5 @@
 //! RF230: an object without a spec.
 
-use serde_json::Value;
-
-use crate::path::FieldPath;
 use crate::rules::prelude::*;
 
 pub(crate) static RULE: Rule = Rule {
@@ -10,7 +7,7 @@ pub(crate) static RULE: Rule = Rule {
     name: "no-spec",
     mode: OwnMode::Always(Mode::Enforce),
     summary: "The object has no `spec`",
-    page: RulePage(include_str!("no_spec.md")),
+    page: include_str!("no_spec.md"),
     why: "It describes no cluster, and programs that list Ray objects of all namespaces may fail \
           on it.",
     cel: Cel::Covered(&[Check {

@@ -1,8 +1,5 @@
 //! RF226: autoscaling without a list of worker groups.
 
-use serde_json::Value;
-
-use crate::ray::Kind;
 use crate::rules::prelude::*;
 
 pub(crate) static RULE: Rule = Rule {
@@ -10,7 +7,7 @@ pub(crate) static RULE: Rule = Rule {
     name: "no-worker-groups",
     mode: OwnMode::ByCase("Enforce where Ray's own autoscaler runs, else Warn"),
     summary: "Autoscaling is on and `workerGroupSpecs` is absent",
-    page: RulePage(include_str!("no_worker_groups.md")),
+    page: include_str!("no_worker_groups.md"),
     why: "Ray's autoscaler reads the key without checking that it is present: it fails at its \
           start, and in every round.",
     cel: Cel::Covered(&[

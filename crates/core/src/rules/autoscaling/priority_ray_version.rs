@@ -3,14 +3,13 @@
 use crate::ray::since::PRIORITY as FIRST;
 use crate::rules::prelude::*;
 use crate::rules::shared::priority;
-use crate::text::{shown, shown_text};
 
 pub(crate) static RULE: Rule = Rule {
     id: RuleId(228),
     name: "priority-ray-version",
     mode: OwnMode::Always(Mode::Enforce),
     summary: "A group's `priority` with `rayVersion` absent or below 2.56.0",
-    page: RulePage(include_str!("priority_ray_version.md")),
+    page: include_str!("priority_ray_version.md"),
     why: "KubeRay considers the spec invalid and stops reconciling the whole cluster.",
     cel: Cel::Covered(&[Check {
         each: Each::Worker,

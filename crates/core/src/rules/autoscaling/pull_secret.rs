@@ -1,14 +1,13 @@
 //! RF238: a head that cannot pull Rayfit's image.
 
 use crate::rules::prelude::*;
-use crate::text::shown_text;
 
 pub(crate) static RULE: Rule = Rule {
     id: RuleId(238),
     name: "pull-secret",
     mode: OwnMode::Always(Mode::Warn),
     summary: "A head without the pull Secret that a RayPolicy names for Rayfit's image",
-    page: RulePage(include_str!("pull_secret.md")),
+    page: include_str!("pull_secret.md"),
     why: "A head pod one of whose images cannot be pulled does not become ready, and its cluster \
           does not scale.",
     cel: Cel::NotCovered("The Secret is named by RayPolicies, which CEL does not see."),

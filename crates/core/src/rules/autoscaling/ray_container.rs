@@ -1,15 +1,13 @@
 //! RF235: a ray container that is not the first one.
 
-use crate::ray::Container;
 use crate::rules::prelude::*;
-use crate::text::shown_text;
 
 pub(crate) static RULE: Rule = Rule {
     id: RuleId(235),
     name: "ray-container",
     mode: OwnMode::Always(Mode::Warn),
     summary: "The ray container is not the first container of its pod template",
-    page: RulePage(include_str!("ray_container.md")),
+    page: include_str!("ray_container.md"),
     why: "KubeRay starts Ray in the first container, whatever its image is, and takes the size of a \
           node from it.",
     cel: Cel::NotCovered(

@@ -1,8 +1,5 @@
 //! RF201: replica counts that contradict each other or are negative.
 
-use serde_json::Value;
-
-use crate::quantity::Quantity;
 use crate::rules::prelude::*;
 
 pub(crate) static RULE: Rule = Rule {
@@ -10,7 +7,7 @@ pub(crate) static RULE: Rule = Rule {
     name: "replica-bounds",
     mode: OwnMode::ByCase("Enforce; Warn where replicas is above maxReplicas"),
     summary: "Negative counts of replicas, no hosts, or `minReplicas` above `maxReplicas`",
-    page: RulePage(include_str!("replica_bounds.md")),
+    page: include_str!("replica_bounds.md"),
     why: "KubeRay stops reconciling the whole cluster because of it, and Ray stops scaling it.",
     cel: Cel::Covered(&[
         Check {

@@ -1,15 +1,13 @@
 //! RF208: a restart policy with which Ray comes back in a pod.
 
-use crate::ray::{AutoscalerVersion, since, text_at};
 use crate::rules::prelude::*;
-use crate::text::shown_text;
 
 pub(crate) static RULE: Rule = Rule {
     id: RuleId(208),
     name: "restart-policy",
     mode: OwnMode::ByCase("Enforce where KubeRay refuses it, else Warn"),
     summary: "`restartPolicy` other than `Never` with autoscaling",
-    page: RulePage(include_str!("restart_policy.md")),
+    page: include_str!("restart_policy.md"),
     why: "KubeRay stops reconciling the whole cluster because of it: with v2 a pod must end when \
           Ray ends in it.",
     cel: Cel::InPart(

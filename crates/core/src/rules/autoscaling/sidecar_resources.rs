@@ -1,10 +1,6 @@
 //! RF217: an autoscaler container that cannot start or will be killed.
 
-use serde_json::Value;
-
 use super::container_resources::report_above_limits;
-use crate::quantity::Quantity;
-use crate::ray::object_at;
 use crate::rules::prelude::*;
 use crate::rules::shared::plain;
 
@@ -15,7 +11,7 @@ pub(crate) static RULE: Rule = Rule {
         "Enforce for a request above its limit, Warn for too little memory for Ray's autoscaler",
     ),
     summary: "`autoscalerOptions.resources` with requests above limits, or with too little memory",
-    page: RulePage(include_str!("sidecar_resources.md")),
+    page: include_str!("sidecar_resources.md"),
     why: "The API server refuses a head pod whose container requests more than its limit, so the \
           cluster never starts.",
     cel: Cel::Covered(&[

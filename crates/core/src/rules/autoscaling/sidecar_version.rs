@@ -1,15 +1,13 @@
 //! RF218: an autoscaler container of another Ray version than the head.
 
-use crate::ray::{Container, RayVersion, since};
 use crate::rules::prelude::*;
-use crate::text::shown_text;
 
 pub(crate) static RULE: Rule = Rule {
     id: RuleId(218),
     name: "sidecar-version",
     mode: OwnMode::Always(Mode::Warn),
     summary: "The autoscaler's image has another Ray version than the head's",
-    page: RulePage(include_str!("sidecar_version.md")),
+    page: include_str!("sidecar_version.md"),
     why: "The autoscaler and the head communicate over interfaces that change between Ray \
           versions, so scaling can fail in ways that nobody tests.",
     cel: Cel::InPart(

@@ -1,15 +1,13 @@
 //! RF211: an environment variable that is KubeRay's own.
 
-use crate::ray::{list_at, text_at};
 use crate::rules::prelude::*;
-use crate::text::shown_text;
 
 pub(crate) static RULE: Rule = Rule {
     id: RuleId(211),
     name: "start-command-env",
     mode: OwnMode::Always(Mode::Enforce),
     summary: "`KUBERAY_GEN_AUTOSCALER_START_CMD` in `autoscalerOptions.env`",
-    page: RulePage(include_str!("start_command_env.md")),
+    page: include_str!("start_command_env.md"),
     why: "KubeRay itself puts the autoscaler's start command into this variable; it stops \
           reconciling the whole cluster if it is already set.",
     cel: Cel::Covered(&[Check {

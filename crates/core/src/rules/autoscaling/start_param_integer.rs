@@ -1,17 +1,14 @@
 //! RF204: start parameters that Ray cannot read as a number.
 
-use crate::quantity::Quantity;
-use crate::ray::Group;
 use crate::ray::start_params::start_integer;
 use crate::rules::prelude::*;
-use crate::text::shown;
 
 pub(crate) static RULE: Rule = Rule {
     id: RuleId(204),
     name: "start-param-integer",
     mode: OwnMode::Always(Mode::Enforce),
     summary: "A parameter in `rayStartParams` that `ray start` reads as a whole number and that is none",
-    page: RulePage(include_str!("start_param_integer.md")),
+    page: include_str!("start_param_integer.md"),
     why: "`ray start` ends on it, so no pod of the group joins the cluster.",
     cel: Cel::InPart(
         &[Check {

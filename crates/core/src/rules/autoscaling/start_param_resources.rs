@@ -1,12 +1,9 @@
 //! RF205: custom resources in the start parameters that Ray cannot read.
 
 use serde::de::IgnoredAny;
-use serde_json::Value;
 
-use crate::ray::Group;
 use crate::ray::start_params::{StartResourcesError, start_resources_object};
 use crate::rules::prelude::*;
-use crate::text::{shown, shown_text};
 
 pub(crate) static RULE: Rule = Rule {
     id: RuleId(205),
@@ -15,7 +12,7 @@ pub(crate) static RULE: Rule = Rule {
         "Enforce for a text that Ray cannot read, Warn for one that a shell takes apart",
     ),
     summary: "`rayStartParams.resources` that is not quoted JSON of whole numbers",
-    page: RulePage(include_str!("start_param_resources.md")),
+    page: include_str!("start_param_resources.md"),
     why: "Ray's autoscaler fails on it, and scales no group of the cluster.",
     cel: Cel::InPart(
         &[Check {

@@ -1,16 +1,13 @@
 //! RF225: a start parameter that is not a string.
 
-use serde_json::Value;
-
 use crate::rules::prelude::*;
-use crate::text::shown;
 
 pub(crate) static RULE: Rule = Rule {
     id: RuleId(225),
     name: "start-param-type",
     mode: OwnMode::Always(Mode::Enforce),
     summary: "A value in `rayStartParams` is not a string",
-    page: RulePage(include_str!("start_param_type.md")),
+    page: include_str!("start_param_type.md"),
     why: "The API server refuses the object, with a message that does not say that quotes are \
           missing.",
     cel: Cel::NotCovered(

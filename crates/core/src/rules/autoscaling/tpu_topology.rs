@@ -1,9 +1,7 @@
 //! RF231: a TPU topology that Ray cannot read.
 
-use crate::ray::Group;
 use crate::ray::node_resources::{NodeResources, ResourceError, tpu};
 use crate::rules::prelude::*;
-use crate::text::shown_text;
 
 pub(crate) static RULE: Rule = Rule {
     id: RuleId(231),
@@ -12,7 +10,7 @@ pub(crate) static RULE: Rule = Rule {
         "Enforce for a topology that cannot be read, Warn for a wrong number of hosts",
     ),
     summary: "A TPU topology in the node selector that is not numbers joined by `x`, or not what `numOfHosts` gives",
-    page: RulePage(include_str!("tpu_topology.md")),
+    page: include_str!("tpu_topology.md"),
     why: "Ray's autoscaler fails on it at its start, and scales no group of the cluster.",
     cel: Cel::InPart(
         &[Check {

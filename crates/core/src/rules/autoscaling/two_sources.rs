@@ -1,17 +1,14 @@
 //! RF206: sizes in the start parameters and in the group's `resources`.
 
-use serde_json::Value;
-
 use crate::ray::start_params::start_integer;
 use crate::rules::prelude::*;
-use crate::text::shown;
 
 pub(crate) static RULE: Rule = Rule {
     id: RuleId(206),
     name: "two-sources",
     mode: OwnMode::Always(Mode::Enforce),
     summary: "Resources of a group both in `rayStartParams` and in the group's `resources`",
-    page: RulePage(include_str!("two_sources.md")),
+    page: include_str!("two_sources.md"),
     why: "KubeRay takes a group's resources from one place only; it stops reconciling the whole \
           cluster when there are two.",
     cel: Cel::Covered(&[Check {

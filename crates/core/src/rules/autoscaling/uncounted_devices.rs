@@ -1,8 +1,5 @@
 //! RF236: accelerators of a group that Ray's autoscaler does not count.
 
-use serde_json::Value;
-
-use crate::ray::{Container, Group, ReconcileMode};
 use crate::rules::prelude::*;
 use crate::rules::shared::has_claims;
 
@@ -13,7 +10,7 @@ pub(crate) static RULE: Rule = Rule {
         "Audit for resource claims, which may be of other devices than GPUs; else Warn",
     ),
     summary: "Neuron devices, slices or shares of GPUs, or resource claims without what tells the autoscaler of them",
-    page: RulePage(include_str!("uncounted_devices.md")),
+    page: include_str!("uncounted_devices.md"),
     why: "Ray's autoscaler does not know of them, so work that asks for them never adds a worker of \
           this group.",
     cel: Cel::NotCovered("It needs the names of the limits, in which CEL has no order."),
@@ -29,7 +26,7 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
         };
         // Ray's autoscaler derives CPU, GPU, TPU and memory, and takes all else from the author
         // (`_get_ray_resources_from_group_spec`).
-        let limits = container.limits().into_iter().flatten();
+        let limits = container.limits.into_iter().flatten();
         let devices: Vec<(DeviceKind, &str, i128)> = limits
             .filter_map(|(resource, _)| {
                 let kind = DeviceKind::of(resource)?;
@@ -149,7 +146,7 @@ fn counts_gpus(group: &Group<'_>, container: &Container<'_>) -> bool {
         let count = container.limit(resource);
         resource.ends_with("gpu") && count.is_some_and(|count| !count.is_zero())
     };
-    let mut limits = container.limits().into_iter().flatten();
+    let mut limits = container.limits.into_iter().flatten();
     group.start_param("num-gpus").is_some()
         || group.resources.is_some_and(|map| map.contains_key("GPU"))
         || limits.any(|(resource, _)| is_whole(resource))

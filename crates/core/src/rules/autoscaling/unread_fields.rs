@@ -1,9 +1,7 @@
 //! RF237: what an old Ray's autoscaler does not read of a group.
 
-use crate::path::FieldPath;
 use crate::ray::cluster::RaySource;
 use crate::ray::since::{GROUP_RESOURCES_AND_LABELS, SIZE_FROM_REQUESTS};
-use crate::ray::{RayVersion, ReconcileMode, object_at};
 use crate::rules::prelude::*;
 
 pub(crate) static RULE: Rule = Rule {
@@ -11,7 +9,7 @@ pub(crate) static RULE: Rule = Rule {
     name: "unread-fields",
     mode: OwnMode::Always(Mode::Warn),
     summary: "A group's `resources` or `labels`, or a CPU request without a limit, that this Ray does not read",
-    page: RulePage(include_str!("unread_fields.md")),
+    page: include_str!("unread_fields.md"),
     why: "The autoscaler of this Ray does not read it, so it counts other sizes or labels than the \
           workers have.",
     cel: Cel::NotCovered("It compares versions, most of them in names of images."),

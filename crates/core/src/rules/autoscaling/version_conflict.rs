@@ -1,9 +1,7 @@
 //! RF209: the autoscaler's version chosen twice, or chosen without an autoscaler.
 
 use crate::ray::cluster::V2_ENV;
-use crate::ray::{AutoscalerVersion, Group};
 use crate::rules::prelude::*;
-use crate::text::{shown, shown_text};
 
 pub(crate) static RULE: Rule = Rule {
     id: RuleId(209),
@@ -11,7 +9,7 @@ pub(crate) static RULE: Rule = Rule {
     mode: OwnMode::Always(Mode::Enforce),
     summary: "`RAY_enable_autoscaler_v2` together with `autoscalerOptions.version`, or with \
               autoscaling off",
-    page: RulePage(include_str!("version_conflict.md")),
+    page: include_str!("version_conflict.md"),
     why: "KubeRay requires that the autoscaler's version is set in one place only, and only where \
           there is an autoscaler; otherwise it stops reconciling the whole cluster.",
     cel: Cel::Covered(&[Check {

@@ -1,16 +1,14 @@
 //! RF307: bounds of a RayService or RayJob whose RayCluster does not get them.
 
 use super::restarts_pods;
-use crate::ray::{Kind, is_true};
 use crate::rules::prelude::*;
-use crate::text::shown;
 
 pub(crate) static RULE: Rule = Rule {
     id: RuleId(307),
     name: "edit-without-effect",
     mode: OwnMode::Always(Mode::Warn),
     summary: "`minReplicas` or `maxReplicas` change in a RayService or RayJob that has its RayCluster",
-    page: RulePage(include_str!("edit_without_effect.md")),
+    page: include_str!("edit_without_effect.md"),
     why: "KubeRay does not pass the change on to the RayCluster that runs, so nothing happens.",
     cel: Cel::NotCovered(
         "It needs a comparison of the rest of the spec, in which equal quantities may be written \

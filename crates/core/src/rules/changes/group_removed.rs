@@ -1,7 +1,6 @@
 //! RF302: a worker group is removed while its pods run.
 
 use super::live_change::{LiveChange, pods};
-use crate::ray::ReconcileMode;
 use crate::rules::prelude::*;
 
 pub(crate) static RULE: Rule = Rule {
@@ -9,7 +8,7 @@ pub(crate) static RULE: Rule = Rule {
     name: "group-removed",
     mode: OwnMode::ByCase("Enforce where Ray's own autoscaler scales the cluster, otherwise Warn"),
     summary: "A worker group is removed while its pods run",
-    page: RulePage(include_str!("group_removed.md")),
+    page: include_str!("group_removed.md"),
     why: "Ray's autoscaler fails on a node whose group it does not know, in every round, and never \
           scales the cluster again.",
     cel: NO_PODS,

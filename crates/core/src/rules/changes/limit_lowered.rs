@@ -2,16 +2,14 @@
 
 use super::live_change::{LiveChange, pods};
 use crate::facts::RayPod;
-use crate::ray::Resource;
 use crate::rules::prelude::*;
-use crate::text::shown_text;
 
 pub(crate) static RULE: Rule = Rule {
     id: RuleId(303),
     name: "resize-limit-lowered",
     mode: OwnMode::Always(Mode::Warn),
     summary: "A resize limit in `ray.io/ippr` is lowered below the current size of a running pod",
-    page: RulePage(include_str!("limit_lowered.md")),
+    page: include_str!("limit_lowered.md"),
     why: "The pod stays above the limit: it is never shrunk below what it uses, and it does not grow \
           either.",
     cel: NO_PODS,
@@ -32,7 +30,7 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
             else {
                 continue;
             };
-            let size = |pod: &RayPod| pod.amount(resource);
+            let size = |pod: &RayPod| pod.amounts.get(resource.name());
             let of_group = pods(subject).filter(|pod| Some(pod.group.as_str()) == group.name);
             let Some(largest) = of_group.max_by_key(|pod| size(pod)) else {
                 continue;

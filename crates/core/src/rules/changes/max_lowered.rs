@@ -1,7 +1,6 @@
 //! RF301: `maxReplicas` below the workers that run.
 
 use super::live_change::{LiveChange, pods};
-use crate::ray::ReconcileMode;
 use crate::rules::prelude::*;
 use crate::rules::shared::hosts;
 
@@ -10,7 +9,7 @@ pub(crate) static RULE: Rule = Rule {
     name: "max-lowered",
     mode: OwnMode::Always(Mode::Warn),
     summary: "`maxReplicas` is lowered below the workers that run",
-    page: RulePage(include_str!("max_lowered.md")),
+    page: include_str!("max_lowered.md"),
     why: "The workers above the maximum are stopped at once, and the tasks on them fail.",
     cel: NO_PODS,
     check,

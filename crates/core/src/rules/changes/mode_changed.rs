@@ -2,7 +2,6 @@
 
 use super::live_change::LiveChange;
 use crate::ray::reconcile::ANNOTATION;
-use crate::ray::{RayObject, ReconcileMode};
 use crate::rules::prelude::*;
 
 pub(crate) static RULE: Rule = Rule {
@@ -10,7 +9,7 @@ pub(crate) static RULE: Rule = Rule {
     name: "mode-changed",
     mode: OwnMode::Always(Mode::Warn),
     summary: "`rayfit.dev/reconcile` changes on a running cluster",
-    page: RulePage(include_str!("mode_changed.md")),
+    page: include_str!("mode_changed.md"),
     why: "The containers of a running pod cannot be replaced, so the old scaler stays until the \
           head pod is replaced.",
     cel: Cel::Covered(&[Check {

@@ -1,11 +1,6 @@
 //! RF306: an update that replaces all pods of a running cluster.
 
-use serde_json::Value;
-
 use super::live_change::LiveChange;
-use crate::path::FieldPath;
-use crate::quantity::Quantity;
-use crate::ray::{Cluster, Fields, Group, object_at};
 use crate::rules::prelude::*;
 
 pub(crate) static RULE: Rule = Rule {
@@ -13,7 +8,7 @@ pub(crate) static RULE: Rule = Rule {
     name: "restarts-pods",
     mode: OwnMode::Always(Mode::Warn),
     summary: "The update replaces all pods of a running cluster (`upgradeStrategy: Recreate`)",
-    page: RulePage(include_str!("restarts_pods.md")),
+    page: include_str!("restarts_pods.md"),
     why: "KubeRay deletes all pods of the cluster at once, the head included, and creates new \
           ones, so running work is lost.",
     cel: Cel::NotCovered(

@@ -2,21 +2,17 @@
 
 use std::collections::HashMap;
 
-use serde_json::Value;
-
 use super::live_change::LiveChange;
-use crate::path::FieldPath;
 use crate::policy::settings::is_rayfit;
-use crate::ray::{Group, RayObject, object_at, text_at};
+use crate::ray::object::kuberay_name;
 use crate::rules::prelude::*;
-use crate::text::shown;
 
 pub(crate) static RULE: Rule = Rule {
     id: RuleId(305),
     name: "scaling-overwritten",
     mode: OwnMode::Always(Mode::Warn),
     summary: "`replicas` or `scaleStrategy` is reset by somebody other than the scaler",
-    page: RulePage(include_str!("scaling_overwritten.md")),
+    page: include_str!("scaling_overwritten.md"),
     why: "The scaler keeps its decisions in these two fields: a higher number starts workers that \
           nobody requested, a lower one drops workers that are being started, and names of workers \
           to delete are lost or deleted again.",
@@ -116,18 +112,6 @@ fn is_autoscaler(user: &str, cluster: &RayObject<'_>, namespace: Option<&str>) -
         .is_some_and(|((space, account), expected)| {
             cluster.namespace().or(namespace) == Some(space) && *account == kuberay_name(expected)
         })
-}
-
-/// A name as KubeRay cuts it for the head pod: the last 50 characters, with `r` in place of a
-/// first character that is a digit or a mark. (KubeRay, `CheckName`.)
-fn kuberay_name(name: &str) -> String {
-    const LONGEST: usize = 50;
-    let cut = name.len().saturating_sub(LONGEST);
-    let end = name.get(cut..).unwrap_or(name);
-    match end.strip_prefix(|first: char| !first.is_ascii_alphabetic()) {
-        Some(rest) => format!("r{rest}"),
-        None => end.to_owned(),
-    }
 }
 
 #[cfg(test)]

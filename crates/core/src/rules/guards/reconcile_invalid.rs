@@ -1,11 +1,8 @@
 //! RF402: annotations of ours that say nothing.
 
-use crate::path::FieldPath;
 use crate::ray::initial_sizes;
 use crate::ray::reconcile::{ANNOTATION, PREFIX, RECORD, SETTINGS};
-use crate::ray::{Kind, ReconcileMode};
 use crate::rules::prelude::*;
-use crate::text::{nearest, shown, shown_text};
 
 pub(crate) static RULE: Rule = Rule {
     id: RuleId(402),
@@ -15,7 +12,7 @@ pub(crate) static RULE: Rule = Rule {
          on a RayCronJob",
     ),
     summary: "A `rayfit.dev/` annotation with an unknown key or value, or a mode not allowed",
-    page: RulePage(include_str!("reconcile_invalid.md")),
+    page: include_str!("reconcile_invalid.md"),
     why: "Rayfit would act as if the annotation were not there, and Ray's own autoscaler would \
           scale the cluster.",
     cel: Cel::InPart(

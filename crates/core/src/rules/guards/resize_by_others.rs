@@ -1,10 +1,7 @@
 //! RF401: somebody resizes a pod that its Ray cluster's scaler resizes.
 
-use crate::path::FieldPath;
 use crate::policy::settings::is_rayfit;
-use crate::ray::{Fields, list_at, object_at};
 use crate::rules::prelude::*;
-use crate::text::shown_text;
 
 /// The rule.
 pub static RULE: Rule = Rule {
@@ -12,7 +9,7 @@ pub static RULE: Rule = Rule {
     name: "resize-by-others",
     mode: OwnMode::Always(Mode::Warn),
     summary: "A pod of a Ray cluster is resized by somebody other than its scaler",
-    page: RulePage(include_str!("resize_by_others.md")),
+    page: include_str!("resize_by_others.md"),
     why: "Ray does not notice it: the raylet keeps the size that the scaler set, and the next \
           resize by the scaler undoes this one.",
     cel: Cel::NotCovered("It is about requests to resize pods, not about Ray objects."),

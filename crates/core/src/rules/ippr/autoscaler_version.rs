@@ -1,16 +1,14 @@
 //! RF112: in-place resize with version 1 of the autoscaler.
 
 use crate::ray::cluster::V2_ENV;
-use crate::ray::{AutoscalerVersion, list_at, text_at};
 use crate::rules::prelude::*;
-use crate::text::shown_text;
 
 pub(crate) static RULE: Rule = Rule {
     id: RuleId(112),
     name: "ippr-needs-v2",
     mode: OwnMode::Always(Mode::Enforce),
     summary: "`ray.io/ippr` with version 1 of the autoscaler",
-    page: RulePage(include_str!("autoscaler_version.md")),
+    page: include_str!("autoscaler_version.md"),
     why: "Only version 2 of Ray's autoscaler resizes pods in place; version 1 ignores ray.io/ippr.",
     cel: Cel::InPart(
         &[Check {

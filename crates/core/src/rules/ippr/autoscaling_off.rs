@@ -1,15 +1,13 @@
 //! RF111: `ray.io/ippr` has no effect, because autoscaling is off.
 
-use crate::ray::Kind;
 use crate::rules::prelude::*;
-use crate::text::shown;
 
 pub(crate) static RULE: Rule = Rule {
     id: RuleId(111),
     name: "ippr-autoscaling-off",
     mode: OwnMode::Always(Mode::Warn),
     summary: "`ray.io/ippr` without `enableInTreeAutoscaling: true`",
-    page: RulePage(include_str!("autoscaling_off.md")),
+    page: include_str!("autoscaling_off.md"),
     why: "The autoscaler performs in-place resizes; without it ray.io/ippr has no effect.",
     cel: Cel::InPart(
         &[Check {

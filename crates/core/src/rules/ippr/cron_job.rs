@@ -1,7 +1,5 @@
 //! RF116: `ray.io/ippr` on a RayCronJob.
 
-use crate::path::FieldPath;
-use crate::ray::Kind;
 use crate::ray::ippr::ANNOTATION;
 use crate::rules::prelude::*;
 
@@ -10,7 +8,7 @@ pub(crate) static RULE: Rule = Rule {
     name: "ippr-cron-job",
     mode: OwnMode::Always(Mode::Warn),
     summary: "`ray.io/ippr` on a RayCronJob, from where it reaches no cluster",
-    page: RulePage(include_str!("cron_job.md")),
+    page: include_str!("cron_job.md"),
     why: "KubeRay does not pass annotations of a RayCronJob on to its RayJobs, so nothing is resized.",
     cel: Cel::InPart(
         &[Check {

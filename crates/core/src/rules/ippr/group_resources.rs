@@ -1,18 +1,14 @@
 //! RF106: the group's `resources` fix the CPU or memory of a listed group.
 
-use serde_json::Value;
-
-use crate::path::FieldPath;
-use crate::ray::{Group, start_params};
+use crate::ray::start_params;
 use crate::rules::prelude::*;
-use crate::text::shown;
 
 pub(crate) static RULE: Rule = Rule {
     id: RuleId(106),
     name: "ippr-group-resources",
     mode: OwnMode::Always(Mode::Enforce),
     summary: "`resources` fixes the CPU or memory of a group that grows in place",
-    page: RulePage(include_str!("group_resources.md")),
+    page: include_str!("group_resources.md"),
     why: "The raylet would start with this amount whatever the pod has, so that Ray plans with a \
           wrong size.",
     cel: Cel::InPart(

@@ -1,10 +1,8 @@
 //! RF104: an invalid resize limit or time limit in `ray.io/ippr`.
 
-use crate::ray::Resource;
 use crate::ray::ippr::{GroupResizeLimits, ResizeLimitFault};
 use crate::rules::prelude::*;
 use crate::rules::shared::meant;
-use crate::text::shown_text;
 
 pub(crate) static RULE: Rule = Rule {
     id: RuleId(104),
@@ -12,7 +10,7 @@ pub(crate) static RULE: Rule = Rule {
     mode: OwnMode::Always(Mode::Enforce),
     summary: "a resize limit in `ray.io/ippr` that is not a sensible quantity, or a \
               `resize-timeout` not above 0",
-    page: RulePage(include_str!("invalid_limit.md")),
+    page: include_str!("invalid_limit.md"),
     why: "Ray cannot read the quantity and stops autoscaling the whole cluster.",
     cel: Cel::InPart(
         &[Check {

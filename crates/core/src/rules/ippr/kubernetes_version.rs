@@ -1,7 +1,6 @@
 //! RF114: a Kubernetes that cannot resize pods in place, or only as a beta feature.
 
 use crate::facts::KubernetesVersion;
-use crate::path::FieldPath;
 use crate::ray::ippr::ANNOTATION;
 use crate::rules::prelude::*;
 
@@ -10,7 +9,7 @@ pub(crate) static RULE: Rule = Rule {
     name: "ippr-kubernetes-version",
     mode: OwnMode::ByCase("Enforce below Kubernetes 1.33, Warn on 1.33 and 1.34"),
     summary: "`ray.io/ippr` on a Kubernetes before 1.35",
-    page: RulePage(include_str!("kubernetes_version.md")),
+    page: include_str!("kubernetes_version.md"),
     why: "Before Kubernetes 1.33 the API server does not serve pods/resize; the first resize fails, \
           and Ray then stops scaling the cluster.",
     cel: Cel::NotCovered("A CEL expression cannot read the API server's version."),

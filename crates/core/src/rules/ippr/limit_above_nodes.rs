@@ -2,19 +2,16 @@
 
 use crate::facts::Node;
 use crate::facts::scheduling::Demands;
-use crate::quantity::Quantity;
 use crate::ray::ippr::GroupResizeLimits;
 use crate::ray::pod_size::BesideRay;
-use crate::ray::{Cluster, Group, Resource};
 use crate::rules::prelude::*;
-use crate::text::shown_text;
 
 pub(crate) static RULE: Rule = Rule {
     id: RuleId(115),
     name: "ippr-limit-above-nodes",
     mode: OwnMode::Always(Mode::Warn),
     summary: "a resize limit in `ray.io/ippr` that no node can hold",
-    page: RulePage(include_str!("limit_above_nodes.md")),
+    page: include_str!("limit_above_nodes.md"),
     why: "Growing to the resize limits can never succeed: the pod stays small, and from \
           Kubernetes 1.36 on the refusal stops Ray from scaling the cluster.",
     cel: Cel::NotCovered("A CEL expression cannot read nodes."),

@@ -1,6 +1,5 @@
 //! RF118: a resize limit that the pod as a whole does not allow.
 
-use crate::ray::Resource;
 use crate::ray::pod_size::{PodLevelAmount, PodLevelBound};
 use crate::rules::prelude::*;
 
@@ -9,7 +8,7 @@ pub(crate) static RULE: Rule = Rule {
     name: "ippr-limit-above-pod",
     mode: OwnMode::Always(Mode::Warn),
     summary: "a resize limit in `ray.io/ippr` above what `template.spec.resources` allows",
-    page: RulePage(include_str!("limit_above_pod.md")),
+    page: include_str!("limit_above_pod.md"),
     why: "The API server refuses the resize to this resize limit with 422, and Ray then stops \
           scaling the whole cluster.",
     cel: Cel::NotCovered(

@@ -1,6 +1,5 @@
 //! RF109: a resize limit below the size that the pods start with.
 
-use crate::ray::Resource;
 use crate::rules::prelude::*;
 
 pub(crate) static RULE: Rule = Rule {
@@ -8,7 +7,7 @@ pub(crate) static RULE: Rule = Rule {
     name: "ippr-limit-below-size",
     mode: OwnMode::Always(Mode::Enforce),
     summary: "a resize limit in `ray.io/ippr` below the size that the pods start with",
-    page: RulePage(include_str!("limit_below_size.md")),
+    page: include_str!("limit_below_size.md"),
     why: "Ray sends the pod to both resize limits at once, so that growing in the other dimension \
           would take away what the running work uses in this one.",
     cel: Cel::InPart(

@@ -1,18 +1,15 @@
 //! RF117: a resize limit that the namespace does not allow.
 
 use crate::facts::DEFAULT_NAMESPACE;
-use crate::quantity::Quantity;
-use crate::ray::Resource;
 use crate::ray::pod_size::BesideRay;
 use crate::rules::prelude::*;
-use crate::text::shown_text;
 
 pub(crate) static RULE: Rule = Rule {
     id: RuleId(117),
     name: "ippr-limit-range",
     mode: OwnMode::Always(Mode::Warn),
     summary: "a resize limit in `ray.io/ippr` that a LimitRange or ResourceQuota does not allow",
-    page: RulePage(include_str!("limit_range.md")),
+    page: include_str!("limit_range.md"),
     why: "The API server refuses the resize to this resize limit with 403, and Ray then stops \
           scaling the whole cluster.",
     cel: Cel::NotCovered("A CEL expression cannot read LimitRanges and ResourceQuotas."),

@@ -2,7 +2,6 @@
 
 use crate::ray::cluster::RaySource;
 use crate::ray::container::MEMORY_MONITOR;
-use crate::ray::{Resource, since};
 use crate::rules::prelude::*;
 
 pub(crate) static RULE: Rule = Rule {
@@ -10,7 +9,7 @@ pub(crate) static RULE: Rule = Rule {
     name: "ippr-memory-monitor",
     mode: OwnMode::Always(Mode::Audit),
     summary: "pods whose memory may grow, with a Ray whose memory monitor does not see that",
-    page: RulePage(include_str!("memory_monitor.md")),
+    page: include_str!("memory_monitor.md"),
     why: "Ray kills work in a pod once 95 % of the memory are in use with which the pod started, \
           however large it has become.",
     cel: Cel::NotCovered("The rule reads the environment of each group's container."),

@@ -1,18 +1,13 @@
 //! RF107: the ray container of a listed group has no CPU or memory request.
 
-use serde_json::Value;
-
-use crate::path::FieldPath;
-use crate::ray::{Resource, object_at};
 use crate::rules::prelude::*;
-use crate::text::shown;
 
 pub(crate) static RULE: Rule = Rule {
     id: RuleId(107),
     name: "ippr-no-requests",
     mode: OwnMode::Always(Mode::Enforce),
     summary: "no CPU or memory request in a group that grows in place",
-    page: RulePage(include_str!("no_requests.md")),
+    page: include_str!("no_requests.md"),
     why: "Ray refuses the whole annotation because of it and stops autoscaling the cluster; limits \
           alone do not help.",
     cel: Cel::InPart(
@@ -32,7 +27,7 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
         let Some(container) = group.ray_container else {
             continue;
         };
-        let requests = container.requests();
+        let requests = container.requests;
         // Ray reads the template, in which the API server fills in nothing: only pods get their limits as requests.
         // The API server drops a null, so that Ray finds no key.
         let is_missing = |resource: &Resource| {
@@ -60,7 +55,7 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
             let names: Vec<&str> = missing.iter().map(|resource| resource.title()).collect();
             let samples = missing.iter().map(|resource| {
                 let limit = container
-                    .limits()
+                    .limits
                     .and_then(|limits| limits.get(resource.name()));
                 let sample = limit.map_or_else(
                     || match resource {

@@ -1,6 +1,5 @@
 //! RF110: both resize limits equal the size.
 
-use crate::ray::Resource;
 use crate::rules::prelude::*;
 
 pub(crate) static RULE: Rule = Rule {
@@ -8,7 +7,7 @@ pub(crate) static RULE: Rule = Rule {
     name: "ippr-nothing-to-gain",
     mode: OwnMode::Always(Mode::Warn),
     summary: "both resize limits in `ray.io/ippr` equal the size, so the group can never grow",
-    page: RulePage(include_str!("nothing_to_gain.md")),
+    page: include_str!("nothing_to_gain.md"),
     why: "The pods of this group can never grow, so listing it has no effect.",
     cel: Cel::InPart(
         &[Check {

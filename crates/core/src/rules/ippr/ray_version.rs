@@ -1,16 +1,14 @@
 //! RF113: a Ray that does not know in-place resize.
 
 use crate::ray::cluster::RaySource;
-use crate::ray::{ReconcileMode, since};
 use crate::rules::prelude::*;
-use crate::text::shown_text;
 
 pub(crate) static RULE: Rule = Rule {
     id: RuleId(113),
     name: "ippr-ray-version",
     mode: OwnMode::Always(Mode::Warn),
     summary: "`ray.io/ippr` with a Ray before 2.56.0",
-    page: RulePage(include_str!("ray_version.md")),
+    page: include_str!("ray_version.md"),
     why: "Ray reads ray.io/ippr from 2.56.0 on; earlier versions ignore it.",
     cel: Cel::InPart(
         &[Check {

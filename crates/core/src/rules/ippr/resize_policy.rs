@@ -1,16 +1,14 @@
 //! RF108: a `resizePolicy` that would restart Ray, or that no pod can have.
 
-use crate::ray::{AutoscalerVersion, Resource, list_at, text_at};
 use crate::rules::prelude::*;
 use crate::rules::shared::all_containers;
-use crate::text::shown;
 
 pub(crate) static RULE: Rule = Rule {
     id: RuleId(108),
     name: "resize-policy",
     mode: OwnMode::Always(Mode::Enforce),
     summary: "a `resizePolicy` that would restart Ray, or that Kubernetes refuses",
-    page: RulePage(include_str!("resize_policy.md")),
+    page: include_str!("resize_policy.md"),
     why: "A resize would restart the container and lose the work in it, so Ray refuses the whole \
           annotation and stops autoscaling the cluster.",
     cel: Cel::InPart(

@@ -1,18 +1,14 @@
 //! RF101: `ray.io/ippr` is not what Ray can read.
 
-use serde_json::Value;
-
-use crate::path::FieldPath;
 use crate::ray::ippr::{ANNOTATION, EXAMPLE, Ippr, IpprProblem};
 use crate::rules::prelude::*;
-use crate::text::{nearest, shown, shown_text};
 
 pub(crate) static RULE: Rule = Rule {
     id: RuleId(101),
     name: "ippr-schema",
     mode: OwnMode::Always(Mode::Enforce),
     summary: "`ray.io/ippr` is not JSON of the form that Ray reads",
-    page: RulePage(include_str!("schema.md")),
+    page: include_str!("schema.md"),
     why: "Ray cannot read the annotation and stops autoscaling the whole cluster.",
     cel: Cel::InPart(
         &[Check {

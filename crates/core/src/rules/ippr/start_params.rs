@@ -8,7 +8,7 @@ pub(crate) static RULE: Rule = Rule {
     name: "ippr-start-params",
     mode: OwnMode::Always(Mode::Enforce),
     summary: "`num-cpus` or `memory` in `rayStartParams` of a group that grows in place",
-    page: RulePage(include_str!("start_params.md")),
+    page: include_str!("start_params.md"),
     why: "Ray refuses the whole annotation because of it and stops autoscaling the cluster.",
     cel: Cel::InPart(
         &[Check {

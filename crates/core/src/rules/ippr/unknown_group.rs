@@ -4,14 +4,13 @@ use std::collections::HashSet;
 
 use crate::ray::group::HEAD_NAME;
 use crate::rules::prelude::*;
-use crate::text::{nearest, shown_text};
 
 pub(crate) static RULE: Rule = Rule {
     id: RuleId(103),
     name: "ippr-unknown-group",
     mode: OwnMode::Always(Mode::Warn),
     summary: "`ray.io/ippr` names a group that the cluster does not have",
-    page: RulePage(include_str!("unknown_group.md")),
+    page: include_str!("unknown_group.md"),
     why: "Ray silently ignores the entry, and the intended group never grows.",
     cel: Cel::InPart(
         &[Check {

@@ -2,14 +2,13 @@
 
 use crate::ray::ippr::{GROUP_KEYS, IpprProblem};
 use crate::rules::prelude::*;
-use crate::text::{nearest, shown_text};
 
 pub(crate) static RULE: Rule = Rule {
     id: RuleId(102),
     name: "ippr-unknown-key",
     mode: OwnMode::Always(Mode::Warn),
     summary: "a key in `ray.io/ippr` that Ray does not know",
-    page: RulePage(include_str!("unknown_key.md")),
+    page: include_str!("unknown_key.md"),
     why: "Ray silently ignores the key.",
     cel: Cel::InPart(
         &[Check {

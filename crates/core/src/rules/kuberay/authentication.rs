@@ -1,6 +1,5 @@
 //! RF702: authentication that this Ray or this kind of object does not have.
 
-use crate::ray::{Kind, RayVersion, is_true, object_at, since, text_at};
 use crate::rules::prelude::*;
 
 pub(crate) static RULE: Rule = Rule {
@@ -8,7 +7,7 @@ pub(crate) static RULE: Rule = Rule {
     name: "authentication",
     mode: OwnMode::Always(Mode::Enforce),
     summary: "Authentication by token without a `rayVersion` that has it, or with options that exclude each other",
-    page: RulePage(include_str!("authentication.md")),
+    page: include_str!("authentication.md"),
     why: "KubeRay considers the spec invalid and creates nothing.",
     cel: Cel::NotCovered("KubeRay refuses such objects itself, if later."),
     check,

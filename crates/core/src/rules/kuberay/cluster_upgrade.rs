@@ -1,15 +1,13 @@
 //! RF703: how a RayCluster is upgraded, said where KubeRay does not allow it.
 
-use crate::ray::Kind;
 use crate::rules::prelude::*;
-use crate::text::shown_text;
 
 pub(crate) static RULE: Rule = Rule {
     id: RuleId(703),
     name: "cluster-upgrade",
     mode: OwnMode::Always(Mode::Enforce),
     summary: "`upgradeStrategy` of a cluster that KubeRay makes of another object, or of an unknown type",
-    page: RulePage(include_str!("cluster_upgrade.md")),
+    page: include_str!("cluster_upgrade.md"),
     why: "KubeRay considers the RayCluster invalid and creates no pod.",
     cel: Cel::NotCovered("KubeRay refuses such objects itself, if later."),
     check,

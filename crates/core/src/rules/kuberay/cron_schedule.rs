@@ -1,16 +1,13 @@
 //! RF707: a schedule that KubeRay cannot read.
 
-use crate::path::FieldPath;
-use crate::ray::{Kind, since, text_at};
 use crate::rules::prelude::*;
-use crate::text::shown_text;
 
 pub(crate) static RULE: Rule = Rule {
     id: RuleId(707),
     name: "cron-schedule",
     mode: OwnMode::Always(Mode::Enforce),
     summary: "`schedule` of a RayCronJob that is no cron expression of five fields",
-    page: RulePage(include_str!("cron_schedule.md")),
+    page: include_str!("cron_schedule.md"),
     why: "KubeRay makes no jobs.",
     cel: Cel::NotCovered("KubeRay refuses such objects itself, if later."),
     check,

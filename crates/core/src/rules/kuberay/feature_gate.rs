@@ -1,10 +1,8 @@
 //! RF708: fields that KubeRay accepts with a feature gate only.
 
-use crate::path::FieldPath;
 use crate::ray::feature_gate::{
     EMBEDDED_STORAGE, FeatureGate, HISTORY_SERVER, JOB_DELETION, MUTUAL_TLS, NETWORK_POLICY,
 };
-use crate::ray::{is_true, object_at, text_at};
 use crate::rules::prelude::*;
 
 pub(crate) static RULE: Rule = Rule {
@@ -14,7 +12,7 @@ pub(crate) static RULE: Rule = Rule {
         "Enforce where `--kuberay-feature-gates` says that the gate is off, else Warn",
     ),
     summary: "A field that KubeRay refuses while its feature gate is off",
-    page: RulePage(include_str!("feature_gate.md")),
+    page: include_str!("feature_gate.md"),
     why: "KubeRay considers the spec invalid and creates nothing.",
     cel: Cel::NotCovered("KubeRay refuses such objects itself, if later."),
     check,

@@ -1,8 +1,6 @@
 //! RF701: settings of GCS fault tolerance that contradict each other.
 
-use crate::path::FieldPath;
 use crate::ray::object::{EXTERNAL_STORAGE, FT_ENABLED};
-use crate::ray::{Kind, object_at, text_at};
 use crate::rules::prelude::*;
 
 pub(crate) static RULE: Rule = Rule {
@@ -10,7 +8,7 @@ pub(crate) static RULE: Rule = Rule {
     name: "gcs-fault-tolerance",
     mode: OwnMode::Always(Mode::Enforce),
     summary: "GCS fault tolerance that is configured at two places, or at the wrong one",
-    page: RulePage(include_str!("gcs_fault_tolerance.md")),
+    page: include_str!("gcs_fault_tolerance.md"),
     why: "KubeRay considers the spec invalid and creates nothing.",
     cel: Cel::NotCovered("KubeRay refuses such objects itself, if later."),
     check,

@@ -2,10 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::Value;
-
-use crate::path::FieldPath;
-use crate::ray::{Fields, is_true, list_at, object_at, text_at};
 use crate::rules::prelude::*;
 
 pub(crate) static RULE: Rule = Rule {
@@ -13,7 +9,7 @@ pub(crate) static RULE: Rule = Rule {
     name: "job-deletion",
     mode: OwnMode::Always(Mode::Enforce),
     summary: "`ttlSecondsAfterFinished` or `deletionStrategy` of a RayJob that contradict each other or other settings",
-    page: RulePage(include_str!("job_deletion.md")),
+    page: include_str!("job_deletion.md"),
     why: "KubeRay considers the job invalid and does not run it.",
     cel: Cel::NotCovered("KubeRay refuses such objects itself, if later."),
     check,

@@ -1,8 +1,5 @@
 //! RF704: settings of a RayJob that exclude each other.
 
-use serde_json::Value;
-
-use crate::ray::{Fields, is_true, object_at, object_in, text_at};
 use crate::rules::prelude::*;
 use crate::yaml;
 
@@ -11,7 +8,7 @@ pub(crate) static RULE: Rule = Rule {
     name: "job-settings",
     mode: OwnMode::Always(Mode::Enforce),
     summary: "Settings of a RayJob that exclude each other, or numbers that are not positive",
-    page: RulePage(include_str!("job_settings.md")),
+    page: include_str!("job_settings.md"),
     why: "KubeRay considers the job invalid and does not run it.",
     cel: Cel::NotCovered("KubeRay refuses such objects itself, if later."),
     check,

@@ -1,21 +1,16 @@
 //! RF706: settings of a RayService that KubeRay refuses.
 
-use serde_json::Value;
-
-use crate::path::FieldPath;
 use crate::ray::feature_gate::INCREMENTAL_UPGRADE;
 use crate::ray::object::INITIALIZING_TIMEOUT;
-use crate::ray::{Fields, Kind, object_at, object_in, since, text_at};
 use crate::rules::prelude::*;
 use crate::seconds::go_duration;
-use crate::text::shown_text;
 
 pub(crate) static RULE: Rule = Rule {
     id: RuleId(706),
     name: "service-settings",
     mode: OwnMode::Always(Mode::Enforce),
     summary: "A RayService that names its head's service, or upgrades in a way that does not exist or lacks options",
-    page: RulePage(include_str!("service_settings.md")),
+    page: include_str!("service_settings.md"),
     why: "KubeRay considers the service invalid and creates nothing.",
     cel: Cel::NotCovered("KubeRay refuses such objects itself, if later."),
     check,

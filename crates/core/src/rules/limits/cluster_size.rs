@@ -1,8 +1,6 @@
 //! RF506: more CPU or memory in a cluster than a policy allows.
 
 use super::extent::{UNLIMITED, allowance, most_of_pod, most_pods, without_limit};
-use crate::quantity::Quantity;
-use crate::ray::Resource;
 use crate::rules::prelude::*;
 
 pub(crate) static RULE: Rule = Rule {
@@ -11,7 +9,7 @@ pub(crate) static RULE: Rule = Rule {
     mode: OwnMode::Always(Mode::Enforce),
     summary: "More CPU or memory in a cluster, with all its workers at their resize limits, than a \
               RayPolicy allows",
-    page: RulePage(include_str!("cluster_size.md")),
+    page: include_str!("cluster_size.md"),
     why: "The cluster's admins limit how much CPU and memory a Ray cluster may use.",
     cel: Cel::NotCovered("Limits are set by RayPolicies, which CEL does not see."),
     check,

@@ -1,7 +1,6 @@
 //! RF504: more GPUs in a cluster than a policy allows.
 
 use super::extent::{UNLIMITED, allowance, most_pods};
-use crate::quantity::Quantity;
 use crate::ray::node_resources;
 use crate::ray::pod_size::devices;
 use crate::rules::prelude::*;
@@ -11,7 +10,7 @@ pub(crate) static RULE: Rule = Rule {
     name: "gpus-per-cluster",
     mode: OwnMode::Always(Mode::Enforce),
     summary: "More GPUs in a cluster, with all its workers, than a RayPolicy allows",
-    page: RulePage(include_str!("gpus_per_cluster.md")),
+    page: include_str!("gpus_per_cluster.md"),
     why: "The cluster's admins limit how many GPUs a Ray cluster may use.",
     cel: Cel::NotCovered("Limits are set by RayPolicies, which CEL does not see."),
     check,

@@ -1,9 +1,6 @@
 //! RF505: idle workers kept longer than a policy allows.
 
-use serde_json::Value;
-
 use super::extent::allowance;
-use crate::quantity::Quantity;
 use crate::rules::prelude::*;
 
 pub(crate) static RULE: Rule = Rule {
@@ -11,7 +8,7 @@ pub(crate) static RULE: Rule = Rule {
     name: "idle-timeout-limit",
     mode: OwnMode::Always(Mode::Enforce),
     summary: "Idle workers are kept longer than a RayPolicy allows",
-    page: RulePage(include_str!("idle_timeout.md")),
+    page: include_str!("idle_timeout.md"),
     why: "Idle workers cost as much as busy ones.",
     cel: Cel::NotCovered("Limits are set by RayPolicies, which CEL does not see."),
     check,

@@ -1,7 +1,6 @@
 //! RF503: a pod larger than a policy allows.
 
 use super::extent::{allowance, most_of_pod, without_limit};
-use crate::ray::Resource;
 use crate::ray::pod_size::PodMost;
 use crate::rules::prelude::*;
 
@@ -11,7 +10,7 @@ pub(crate) static RULE: Rule = Rule {
     mode: OwnMode::Always(Mode::Enforce),
     summary: "A pod with more CPU or memory than a RayPolicy allows, resize limits in \
               `ray.io/ippr` included",
-    page: RulePage(include_str!("pod_size.md")),
+    page: include_str!("pod_size.md"),
     why: "The cluster's admins limit how large a pod may become.",
     cel: Cel::NotCovered("Limits are set by RayPolicies, which CEL does not see."),
     check,

@@ -1,7 +1,6 @@
 //! RF501: more workers in a cluster than a policy allows.
 
 use super::extent::{UNLIMITED, allowance, most_pods};
-use crate::quantity::Quantity;
 use crate::rules::prelude::*;
 
 pub(crate) static RULE: Rule = Rule {
@@ -9,7 +8,7 @@ pub(crate) static RULE: Rule = Rule {
     name: "workers-per-cluster",
     mode: OwnMode::Always(Mode::Enforce),
     summary: "More workers in a cluster than a RayPolicy allows",
-    page: RulePage(include_str!("workers_per_cluster.md")),
+    page: include_str!("workers_per_cluster.md"),
     why: "The cluster's admins limit how large a Ray cluster may become.",
     cel: Cel::NotCovered("Limits are set by RayPolicies, which CEL does not see."),
     check,

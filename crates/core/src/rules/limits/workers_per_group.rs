@@ -1,7 +1,6 @@
 //! RF502: more workers in a group than a policy allows.
 
 use super::extent::{UNLIMITED, allowance, most_pods};
-use crate::quantity::Quantity;
 use crate::rules::prelude::*;
 use crate::rules::shared::hosts;
 
@@ -10,7 +9,7 @@ pub(crate) static RULE: Rule = Rule {
     name: "workers-per-group",
     mode: OwnMode::Always(Mode::Enforce),
     summary: "More workers in a group than a RayPolicy allows",
-    page: RulePage(include_str!("workers_per_group.md")),
+    page: include_str!("workers_per_group.md"),
     why: "The cluster's admins limit how large a worker group may become.",
     cel: Cel::NotCovered("Limits are set by RayPolicies, which CEL does not see."),
     check,

@@ -1,6 +1,5 @@
 //! RF602: a value that the API server refuses because of KubeRay's CRD.
 
-use crate::path::FieldPath;
 use crate::rules::prelude::*;
 use crate::schema::SchemaFault;
 
@@ -9,7 +8,7 @@ pub(crate) static RULE: Rule = Rule {
     name: "refused-value",
     mode: OwnMode::Always(Mode::Enforce),
     summary: "A value of a wrong type, one that is not allowed, or an absent field that is required",
-    page: RulePage(include_str!("refused_value.md")),
+    page: include_str!("refused_value.md"),
     why: "The API server refuses the object.",
     cel: Cel::NotCovered("The API server refuses such objects by KubeRay's CRD already."),
     // Objects at admission have no such value; see `super::find`.

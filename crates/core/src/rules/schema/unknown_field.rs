@@ -1,7 +1,6 @@
 //! RF601: a field that KubeRay's CRD does not have.
 
-use crate::path::{FieldPath, Segment};
-use crate::ray::RayVersion;
+use crate::path::Segment;
 use crate::rules::prelude::*;
 
 pub(crate) static RULE: Rule = Rule {
@@ -9,7 +8,7 @@ pub(crate) static RULE: Rule = Rule {
     name: "unknown-field",
     mode: OwnMode::Always(Mode::Warn),
     summary: "A field that KubeRay does not have: misspelt, or at the wrong place",
-    page: RulePage(include_str!("unknown_field.md")),
+    page: include_str!("unknown_field.md"),
     why: "The API server drops it, so it has no effect; kubectl refuses the object unless it is told \
           not to validate.",
     cel: Cel::NotCovered("The API server drops such fields before it evaluates policies."),

@@ -255,7 +255,7 @@ fn within_pod(cluster: &Cluster<'_>, group: &Group<'_>) -> Amounts {
 
 /// The limits of a container whose names have a prefix.
 fn devices(container: Container<'_>) -> Vec<String> {
-    let limits = container.limits().into_iter().flatten();
+    let limits = container.limits.into_iter().flatten();
     let names = limits.map(|(name, _)| name.clone());
     sorted(names.filter(|name| name.contains('/')).collect())
 }
@@ -282,7 +282,7 @@ fn amounts(resources: &NodeResources) -> Vec<(String, f64)> {
 }
 
 fn base(container: Container<'_>) -> Option<Size> {
-    let requests = container.requests()?;
+    let requests = container.requests?;
     let size = |resource| {
         // Ray grows pods that have both requests only, and takes the limits for their size where
         // there are any.

@@ -262,7 +262,7 @@ fn lines_of_code(text: &str) -> usize {
 /// The most lines of code of the largest folders of both crates and of the others together, without blanks, comments and
 /// tests. Lower a number where code goes; to raise one takes a reason that the commit gives.
 const BUDGETS: [(&str, usize); 9] = [
-    ("plan", 11_272),
+    ("plan", 11_350),
     ("simulate", 8_847),
     ("rules", 6_013),
     ("reconcile", 3_842),

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::hash::HashSet;
 use crate::plan::decided::Decided;
-use crate::plan::nodes::node::{Fate, PlannedNode, Stage};
+use crate::plan::nodes::node::{Fate, NodeLife, PlannedNode, RayInPod, Stage};
 use crate::plan::nodes::preference::RECOVERY_S;
 use crate::plan::outcome::plan::Plan;
 use crate::snapshot::history::{History, Instance, InstanceStatus};
@@ -23,7 +23,7 @@ pub(crate) fn history(decided: &Decided<'_>, plan: &Plan, all_pods: bool) -> His
         // Failures come in the order of pods and launches, and not of time.
         *last = last.max(at);
     }
-    let running = decided.state.count(|node| node.stage == Stage::Running);
+    let running = decided.state.count(|node| node.stage() == Stage::Running);
     let runs = |group: &str| {
         let number = decided.config.number(group);
         number.is_some_and(|number| running[number] > 0)
@@ -73,20 +73,23 @@ fn instances(decided: &Decided<'_>, plan: &Plan, all_pods: bool) -> Vec<Instance
             };
             add(&mut instances, instance);
         };
-        match (node.stage, node.fate) {
-            (Stage::Running, _) if node.pod().is_some_and(|pod| drained.contains(pod)) => {
-                note(InstanceStatus::StopRequested, Some(now), 1);
+        match (&node.life, node.fate) {
+            (NodeLife::Existing { pod, ray, .. }, _) => match ray {
+                RayInPod::Running { .. } if drained.contains(&**pod) => {
+                    note(InstanceStatus::StopRequested, Some(now), 1);
+                }
+                RayInPod::Stopping { since } => note(InstanceStatus::StopRequested, *since, 1),
+                // Ray's table keeps the place that a pod has had since it was asked for, and of
+                // several that are equally good, or equally idle, the first one is taken.
+                RayInPod::Running { .. } | RayInPod::Absent if all_pods => {
+                    note(InstanceStatus::Allocated, None, 1);
+                }
+                RayInPod::Running { .. } | RayInPod::Absent => {}
+            },
+            (NodeLife::Requested { since }, Fate::Stay) => {
+                note(InstanceStatus::Requested, since.or(Some(now)), node.count);
             }
-            (Stage::Stopping, _) => note(InstanceStatus::StopRequested, node.since, 1),
-            // Ray's table keeps the place that a pod has had since it was asked for, and of
-            // several that are equally good, or equally idle, the first one is taken.
-            (Stage::Running | Stage::Allocated, _) if all_pods => {
-                note(InstanceStatus::Allocated, None, 1);
-            }
-            (Stage::Requested, Fate::Stay) => {
-                note(InstanceStatus::Requested, node.since.or(Some(now)), node.count);
-            }
-            (Stage::Queued, Fate::Stay) | (Stage::New, Fate::Launch)
+            (NodeLife::Queued, Fate::Stay) | (NodeLife::New, Fate::Launch)
                 // A plan that waits asks KubeRay for nothing, and the next round decides on these
                 // anew.
                 if plan.waiting.is_none() =>
@@ -158,7 +161,7 @@ fn failures<'a>(
 ) -> impl Iterator<Item = (&'a str, f64)> {
     let nodes = decided.state.in_order();
     let waiting: HashSet<&str> = nodes
-        .filter(|node| node.stage == Stage::Allocated && !node.head)
+        .filter(|node| node.stage() == Stage::Allocated && !node.head)
         .filter_map(PlannedNode::pod)
         .collect();
     let pods = decided.situation.own_pods.iter();

@@ -45,7 +45,7 @@ pub(crate) fn plan(decided: &Decided<'_>, findings: Option<&Findings<'_>>) -> Pl
     if let Some(findings) = findings {
         plan.departures = findings.departures.values().cloned().collect();
     }
-    let running = |node: &PlannedNode| node.head && node.stage == Stage::Running;
+    let running = |node: &PlannedNode| node.head && node.stage() == Stage::Running;
     if decided.state.in_order().any(running) {
         plan.drains = drains::drains(decided, findings);
         plan.holds = holds::holds(decided, findings.is_some());
@@ -129,7 +129,7 @@ fn groups(
     let launches = state.count(|node| node.fate == Fate::Launch);
     // A launch of an earlier round that nothing has needed, and that has no pod yet, is given up.
     let cancelled =
-        state.count(|node| node.pod().is_none() && !node.stays() && node.stage != Stage::New);
+        state.count(|node| node.pod().is_none() && !node.stays() && node.stage() != Stage::New);
     let mut deletions = deletions::deletions(decided, findings.is_some());
     let plan = |(number, group): (GroupIndex, &GroupSpec)| {
         let launch_now = launch_now[number];
@@ -206,7 +206,7 @@ fn set_replicas_as_ray(decided: &Decided<'_>, plans: &mut [GroupPlan]) {
 fn set_replicas(decided: &Decided<'_>, findings: &Findings<'_>, plans: &mut [GroupPlan]) {
     let observed = observed(decided);
     // KubeRay was asked for these already, and they have no pod yet.
-    let awaited = (decided.state).count(|node| node.stage == Stage::Requested && node.stays());
+    let awaited = (decided.state).count(|node| node.stage() == Stage::Requested && node.stays());
     for (plan, (number, group)) in plans.iter_mut().zip(workers(decided)) {
         // KubeRay makes as many pods as are missing for all that are there. Once nothing is to
         // be made any more, a pod that drains because its Kubernetes node is about to leave is

@@ -120,9 +120,9 @@ fn in_words(state: &DecisionState, places: Places) -> Vec<Placed> {
 
 fn groups(decided: &Decided<'_>) -> Vec<GroupReport> {
     let state = &decided.state;
-    let running = state.count(|node| node.stays() && node.stage == Stage::Running);
+    let running = state.count(|node| node.stays() && node.stage() == Stage::Running);
     let launch = state.count(|node| node.fate == Fate::Launch);
-    let pending = state.count(|node| node.fate == Fate::Stay && node.stage != Stage::Running);
+    let pending = state.count(|node| node.fate == Fate::Stay && node.stage() != Stage::Running);
     let remove = state.count(|node| !node.stays());
     let terminating = decided.situation.own_pods.iter();
     let terminating = decided.config.count(terminating.filter(|pod| pod.deleting));
@@ -156,7 +156,7 @@ fn groups(decided: &Decided<'_>) -> Vec<GroupReport> {
 fn below_limits(state: &DecisionState) -> HashMap<GroupIndex, CpuAndMemory> {
     let mut all: HashMap<GroupIndex, CpuAndMemory> = HashMap::default();
     let running = state.in_order();
-    for node in running.filter(|node| node.stage == Stage::Running) {
+    for node in running.filter(|node| node.stage() == Stage::Running) {
         let (Some(group), Some(resize)) = (node.group(), &node.resize) else {
             continue;
         };
@@ -233,7 +233,7 @@ fn remark(
             KeptReason::For(reason) => NodeRemark::KeptFor(reason),
         });
     }
-    if node.stage == Stage::Stopping {
+    if node.stage() == Stage::Stopping {
         return Some(NodeRemark::Stopping);
     }
     let resize = node.resize.as_deref()?;

@@ -23,14 +23,14 @@ const RAY_SPEED: u64 = 1000;
 pub(crate) fn now(decided: &Decided<'_>, jump: Option<&JumpRoom>) -> ByGroup<u64> {
     let (state, settings) = (&decided.state, decided.situation.settings);
     let needed = state.count(PlannedNode::is_to_launch);
-    let present = state.count(|node| match node.stage {
+    let present = state.count(|node| match node.stage() {
         Stage::New | Stage::Queued => false,
         Stage::Requested => node.stays(),
         Stage::Allocated | Stage::Stopping | Stage::Running => !node.is_deleted(),
     });
-    let running = state.count(|node| node.stage == Stage::Running && node.stays());
+    let running = state.count(|node| node.stage() == Stage::Running && node.stays());
     let coming = state.count(|node| {
-        matches!(node.stage, Stage::Requested | Stage::Allocated) && node.fate == Fate::Stay
+        matches!(node.stage(), Stage::Requested | Stage::Allocated) && node.fate == Fate::Stay
     });
     let (mut left_at_once, gated) = scale_up_left(settings.scale_up, decided);
     let most_at_once = settings.scale_up.map(|limit| limit.max_pods);
@@ -84,7 +84,7 @@ fn scale_up_left<'a>(
         return (u64::MAX, gated);
     };
     let state = &decided.state;
-    let requested_now = state.count(|node| node.stage == Stage::Requested && node.stays());
+    let requested_now = state.count(|node| node.stage() == Stage::Requested && node.stays());
     let mut recent = requested_now.into_iter().fold(0, u64::saturating_add);
     let is_recent = |created: f64| decided.situation.now - created < f64::from(per_s);
     let own_pods = decided.situation.own_pods.iter();
@@ -104,11 +104,11 @@ fn scale_up_left<'a>(
 /// them.
 pub(crate) fn as_ray(decided: &Decided<'_>) -> ByGroup<u64> {
     let (state, conservative) = (&decided.state, decided.config.conservative);
-    let is_queued = |node: &PlannedNode| node.stage == Stage::Queued && node.fate == Fate::Stay;
-    let is_fresh = |node: &PlannedNode| node.stage == Stage::New && node.fate == Fate::Launch;
+    let is_queued = |node: &PlannedNode| node.stage() == Stage::Queued && node.fate == Fate::Stay;
+    let is_fresh = |node: &PlannedNode| node.stage() == Stage::New && node.fate == Fate::Launch;
     let waiting = state.count(|node| is_queued(node) || is_fresh(node));
-    let running = state.count(|node| node.stage == Stage::Running && node.stays());
-    let requested = state.count(|node| node.stage == Stage::Requested);
+    let running = state.count(|node| node.stage() == Stage::Running && node.stays());
+    let requested = state.count(|node| node.stage() == Stage::Requested);
     let mut requested = requested.into_iter().fold(0, u64::saturating_add);
     // Groups with earlier, queued launches come first, in the order of their rows, and then groups with launches of
     // this decision.

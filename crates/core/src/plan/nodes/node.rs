@@ -12,15 +12,57 @@ use crate::plan::nodes::amounts::{CountedAmounts, NodeAmounts, NodeResource};
 use crate::plan::outcome::cause::RemovalCause;
 use crate::plan::outcome::step::PlacementStep;
 
-/// A raylet that runs in a pod, as it reports itself.
+/// The group of a node.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum NodeGroup {
+    /// A group of the RayCluster, by its number.
+    Known(GroupIndex),
+    /// A group that is gone, by its name.
+    Gone(String),
+}
+
+/// A stage of a node's life, with the parts of the node that exist by then.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Raylet {
-    /// The id of the Ray node, in hexadecimal, if Ray reports it.
-    pub(crate) id: Option<Rc<str>>,
-    /// Its CPU, in cores.
-    pub(crate) cpu: f64,
-    /// Its memory, in bytes.
-    pub(crate) memory: f64,
+pub(crate) enum NodeLife {
+    /// It was added by this decision, or is only considered.
+    New,
+    /// It was decided on in an earlier round, and KubeRay was not asked for it yet.
+    Queued,
+    /// KubeRay was asked for it, and its pod does not exist yet.
+    Requested {
+        /// The time at which KubeRay was asked, in seconds since 1970, if that is known.
+        since: Option<f64>,
+    },
+    /// Its pod exists. Its texts are shared, because packing copies nodes.
+    Existing {
+        /// The pod's name.
+        pod: Rc<str>,
+        /// The replica that it is a host of, in a multi-host group.
+        replica: Option<Rc<str>>,
+        /// Ray's life in the pod.
+        ray: RayInPod,
+    },
+}
+
+/// Ray's life in a pod.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum RayInPod {
+    /// It does not.
+    Absent,
+    /// It was asked to stop, and has not begun to drain yet.
+    Stopping {
+        /// The time at which it was asked, in seconds since 1970.
+        since: Option<f64>,
+    },
+    /// It does, as its raylet reports.
+    Running {
+        /// The id of the Ray node, in hexadecimal, if Ray reports it.
+        id: Option<Rc<str>>,
+        /// Its CPU, in cores.
+        cpu: f64,
+        /// Its memory, in bytes.
+        memory: f64,
+    },
 }
 
 /// The stage of a node's life.
@@ -38,6 +80,22 @@ pub(crate) enum Stage {
     Stopping,
     /// Ray runs in the pod.
     Running,
+}
+
+impl NodeLife {
+    /// The stage alone.
+    pub(crate) fn stage(&self) -> Stage {
+        match self {
+            Self::New => Stage::New,
+            Self::Queued => Stage::Queued,
+            Self::Requested { .. } => Stage::Requested,
+            Self::Existing { ray, .. } => match ray {
+                RayInPod::Absent => Stage::Allocated,
+                RayInPod::Stopping { .. } => Stage::Stopping,
+                RayInPod::Running { .. } => Stage::Running,
+            },
+        }
+    }
 }
 
 /// The decision about a node.
@@ -71,19 +129,9 @@ pub(crate) type SizeNames = (Name, Name);
 /// A Ray node, or several equal ones, with what packing and resizing change of it.
 #[derive(Debug, Clone)]
 pub(crate) struct PlannedNode {
-    /// The number of its group, or else the name of one that is gone.
-    pub(crate) group: Result<GroupIndex, String>,
+    pub(crate) group: NodeGroup,
     pub(crate) head: bool,
-    pub(crate) stage: Stage,
-    /// The time at which it got to that stage, in seconds since 1970, if that is remembered.
-    pub(crate) since: Option<f64>,
-    /// The name of its pod, once that exists.
-    // Its texts are shared, because packing copies nodes.
-    pub(crate) pod: Option<Rc<str>>,
-    /// The replica that it is a host of, in a multi-host group.
-    pub(crate) replica: Option<Rc<str>>,
-    /// Its raylet, once that runs.
-    pub(crate) raylet: Option<Raylet>,
+    pub(crate) life: NodeLife,
     pub(crate) fate: Fate,
     /// Milliseconds for which Ray has not used it, or for which no demand has needed it while it
     /// was pending.
@@ -108,24 +156,55 @@ pub(crate) struct PlannedNode {
 }
 
 impl PlannedNode {
+    /// The stage of its life.
+    pub(crate) fn stage(&self) -> Stage {
+        self.life.stage()
+    }
+
     /// The number of its group, unless the group is gone.
     pub(crate) fn group(&self) -> Option<GroupIndex> {
-        self.group.as_ref().ok().copied()
+        match self.group {
+            NodeGroup::Known(number) => Some(number),
+            NodeGroup::Gone(_) => None,
+        }
     }
 
     /// The name of its pod, if that exists.
     pub(crate) fn pod(&self) -> Option<&str> {
-        self.pod.as_deref()
+        match &self.life {
+            NodeLife::Existing { pod, .. } => Some(pod),
+            NodeLife::New | NodeLife::Queued | NodeLife::Requested { .. } => None,
+        }
     }
 
     /// The replica that it is a host of, in a multi-host group.
     pub(crate) fn replica(&self) -> Option<&str> {
-        self.replica.as_deref()
+        match &self.life {
+            NodeLife::Existing { replica, .. } => replica.as_deref(),
+            NodeLife::New | NodeLife::Queued | NodeLife::Requested { .. } => None,
+        }
+    }
+
+    /// The CPU and memory that its raylet reports, if Ray runs in it.
+    pub(crate) fn raylet_size(&self) -> Option<(f64, f64)> {
+        match self.life {
+            NodeLife::Existing {
+                ray: RayInPod::Running { cpu, memory, .. },
+                ..
+            } => Some((cpu, memory)),
+            _ => None,
+        }
     }
 
     /// The id of its Ray node, in hexadecimal, if Ray runs in it.
     pub(crate) fn ray_id(&self) -> Option<&str> {
-        self.raylet.as_ref()?.id.as_deref()
+        match &self.life {
+            NodeLife::Existing {
+                ray: RayInPod::Running { id, .. },
+                ..
+            } => id.as_deref(),
+            _ => None,
+        }
     }
 
     /// The cause for which it is to be removed, now or later.
@@ -184,7 +263,7 @@ impl PlannedNode {
 
     /// True where Ray runs and has been idle.
     pub(crate) fn is_idle(&self) -> bool {
-        self.stage == Stage::Running && self.idle_ms > 0
+        self.stage() == Stage::Running && self.idle_ms > 0
     }
 
     /// True for an idle worker on which no demand was placed.
@@ -211,12 +290,12 @@ impl PlannedNode {
 
     /// True for a needed node that KubeRay has not been asked for yet.
     pub(crate) fn is_to_launch(&self) -> bool {
-        self.fate == Fate::Launch || self.stage == Stage::Queued && self.fate == Fate::Stay
+        self.fate == Fate::Launch || self.stage() == Stage::Queued && self.fate == Fate::Stay
     }
 
     /// True if its pod is deleted at once, because Ray does not run in it.
     pub(crate) fn is_deleted(&self) -> bool {
-        matches!(self.fate, Fate::Remove(_)) && self.stage == Stage::Allocated
+        matches!(self.fate, Fate::Remove(_)) && self.stage() == Stage::Allocated
     }
 }
 
@@ -228,7 +307,7 @@ pub(crate) struct NodeClasses(HashMap<Vec<u64>, u32>);
 impl NodeClasses {
     /// The number of the node's state, as `source` sees it.
     pub(crate) fn number(&mut self, node: &PlannedNode, source: CountedAmounts) -> u32 {
-        let running = node.stage == Stage::Running;
+        let running = node.stage() == Stage::Running;
         // `u64::MAX` is the bit pattern of a NaN; NaN amounts in the GCS's answer were rejected before.
         let bits = |amount: Option<f64>| amount.map_or(u64::MAX, f64::to_bits);
         let mut code = vec![

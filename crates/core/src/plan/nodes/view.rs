@@ -8,7 +8,7 @@ use crate::plan::demand::requests::requests;
 use crate::plan::list::{GroupIndex, NodeIndex};
 use crate::plan::nodes::amounts::{NodeAmounts, NodeResource};
 use crate::plan::nodes::group::ClusterConfig;
-use crate::plan::nodes::node::{Fate, PlannedNode, Raylet, Stage};
+use crate::plan::nodes::node::{Fate, NodeGroup, NodeLife, PlannedNode, RayInPod, Stage};
 use crate::plan::nodes::rows::NodeRow;
 use crate::snapshot::Snapshot;
 use crate::snapshot::group_spec::GroupSpec;
@@ -73,8 +73,8 @@ impl NodeReader {
         row: &NodeRow<'_>,
         group: Option<(GroupIndex, &GroupSpec)>,
     ) -> PlannedNode {
-        let number = group.map(|(number, _)| number);
-        let mut node = empty(number.ok_or_else(|| row.group.to_owned()));
+        let listed = group.map(|(number, _)| NodeGroup::Known(number));
+        let mut node = empty(listed.unwrap_or_else(|| NodeGroup::Gone(row.group.to_owned())));
         // Once Ray runs, its own amounts count: images and scripts may start it with others than the template has.
         if let (Stage::Running, Some(ray)) = (row.stage, row.ray) {
             for (name, total) in &ray.total_resources {
@@ -91,27 +91,18 @@ impl NodeReader {
             labels.extend(&ray.dynamic_labels);
             node.labels = self.known_labels(labels.into_iter());
             node.idle_ms = ray.idle_duration_ms;
-            let total = |name| ray.total_resources.get(name).copied().unwrap_or(0.0);
-            node.raylet = Some(Raylet {
-                // The GCS cannot be asked about a Ray node without an id.
-                id: (!ray.node_id.is_empty()).then(|| ray.node_id.as_str().into()),
-                cpu: total("CPU"),
-                memory: total("memory"),
-            });
         } else if let Some((number, config)) = group {
             node = self.template(config, number);
         }
         node.head = row.head;
-        (node.stage, node.since) = (row.stage, row.since);
-        node.pod = row.pod.map(|pod| pod.name.into());
-        node.replica = row.pod.and_then(|pod| pod.replica).map(Rc::from);
+        node.life = life(row);
         node.count = row.count;
         node
     }
 
     /// A node as its group starts it, at its base size.
     pub(crate) fn template(&self, config: &GroupSpec, group: GroupIndex) -> PlannedNode {
-        let mut node = empty(Ok(group));
+        let mut node = empty(NodeGroup::Known(group));
         for (name, total) in config.resources.iter().flatten() {
             self.add(&mut node, name, Some(*total), Some(*total));
         }
@@ -161,15 +152,41 @@ impl NodeReader {
     }
 }
 
-fn empty(group: Result<GroupIndex, String>) -> PlannedNode {
+/// The stage of life of a row's node.
+fn life(row: &NodeRow<'_>) -> NodeLife {
+    let Some(pod) = row.pod else {
+        return match row.stage {
+            Stage::Queued => NodeLife::Queued,
+            _ => NodeLife::Requested { since: row.since },
+        };
+    };
+    let ray = match (row.stage, row.ray) {
+        (Stage::Running, Some(ray)) => {
+            let total = |name| ray.total_resources.get(name).copied().unwrap_or(0.0);
+            RayInPod::Running {
+                // The GCS cannot be asked about a Ray node without an id.
+                id: Some(&*ray.node_id)
+                    .filter(|id| !id.is_empty())
+                    .map(Rc::from),
+                cpu: total("CPU"),
+                memory: total("memory"),
+            }
+        }
+        (Stage::Stopping, _) => RayInPod::Stopping { since: row.since },
+        _ => RayInPod::Absent,
+    };
+    NodeLife::Existing {
+        pod: pod.name.into(),
+        replica: pod.replica.map(Rc::from),
+        ray,
+    }
+}
+
+fn empty(group: NodeGroup) -> PlannedNode {
     PlannedNode {
         group,
         head: false,
-        stage: Stage::New,
-        since: None,
-        pod: None,
-        replica: None,
-        raylet: None,
+        life: NodeLife::New,
         fate: Fate::Stay,
         idle_ms: 0,
         amounts: NodeAmounts::default(),

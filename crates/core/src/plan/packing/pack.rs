@@ -118,7 +118,7 @@ impl Packing<'_> {
         let mut fits_any: HashMap<u32, bool> = HashMap::default();
         let order = std::mem::take(&mut self.order);
         let (open, exhausted): (Vec<_>, Vec<_>) = order.into_iter().partition(|number| {
-            let is_running = |node: &PlannedNode| node.stage == Stage::Running;
+            let is_running = |node: &PlannedNode| node.stage() == Stage::Running;
             if !is_running(&self.state.nodes[*number]) {
                 return true;
             }
@@ -292,7 +292,7 @@ impl Packing<'_> {
 /// The step of packing that placing a request on the node, as it is now, belongs to.
 fn step_of(node: &PlannedNode) -> PlacementStep {
     let in_progress = node.resize.as_deref().is_some_and(Resize::is_in_progress);
-    match node.stage {
+    match node.stage() {
         Stage::Running if in_progress => PlacementStep::InFlight,
         Stage::Running => PlacementStep::Free,
         _ if node.fate == Fate::Launch => PlacementStep::Launch,

@@ -7,7 +7,7 @@ use crate::plan::demand::names::{Name, Names};
 use crate::plan::demand::shape::Shapes;
 use crate::plan::growth::headroom::NodeHeadroom;
 use crate::plan::list::{ByGroup, GroupIndex, KubeNodeIndex, List, NodeIndex};
-use crate::plan::nodes::node::{Fate, NodeClasses, PlannedNode};
+use crate::plan::nodes::node::{Fate, NodeClasses, NodeGroup, PlannedNode};
 use crate::plan::nodes::preference::Preference;
 use crate::plan::nodes::tables::SliceTables;
 use crate::plan::outcome::problem::{Problem, ProblemPlace, ProblemReason};
@@ -72,8 +72,8 @@ impl DecisionState {
     /// The name of a node's group.
     pub(crate) fn group_name<'a>(&'a self, node: &'a PlannedNode) -> &'a str {
         match &node.group {
-            Ok(number) => self.name(*number),
-            Err(name) => name,
+            NodeGroup::Known(number) => self.name(*number),
+            NodeGroup::Gone(name) => name,
         }
     }
 

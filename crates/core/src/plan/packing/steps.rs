@@ -16,7 +16,7 @@ impl Packing<'_> {
     /// nodes in the same one and decides the same.
     pub(crate) fn by_steps(&mut self) {
         let running = self.those(&self.order, |node| {
-            node.stays() && node.stage == Stage::Running
+            node.stays() && node.stage() == Stage::Running
         });
         self.pick_running(&running);
         let is_crowded = |state: &DecisionState, number: &NodeIndex| {
@@ -123,7 +123,7 @@ impl Packing<'_> {
         suits: impl Fn(&Self, NodeIndex) -> bool,
     ) {
         let is_pending = |node: &PlannedNode| {
-            node.stays() && !matches!(node.stage, Stage::Running | Stage::Stopping)
+            node.stays() && !matches!(node.stage(), Stage::Running | Stage::Stopping)
         };
         let mut numbers = self.those(order, is_pending);
         if numbers.is_empty() {
@@ -145,7 +145,7 @@ impl Packing<'_> {
             let unschedulable_s = &self.state.tables.unschedulable_s;
             // In the round that asked for them the first part was there already and the third was
             // launched, so each request finds the node that was launched for it.
-            let part = match node.stage {
+            let part = match node.stage() {
                 _ if !node.is_unneeded() || needed == node.count => 0,
                 Stage::Allocated if unschedulable_s.contains_key(&number) => 3,
                 Stage::Allocated => 1,

@@ -166,7 +166,7 @@ pub(crate) fn enforce_idle(
         let config = &state.groups[group].config;
         // A requested launch is left out, as by Ray. It has been idle for no time, so it never goes for
         // that.
-        let timeout = if matches!(node.stage, Stage::Queued | Stage::Allocated) {
+        let timeout = if matches!(node.stage(), Stage::Queued | Stage::Allocated) {
             pending_s
         } else {
             let of_node = state.tables.idle_timeout_s(number);
@@ -210,7 +210,7 @@ pub(crate) fn note_unneeded(
 ) {
     let mut waiting: BTreeMap<Option<GroupIndex>, Vec<NodeIndex>> = BTreeMap::new();
     for (number, node) in state.entries() {
-        let is_pending = matches!(node.stage, Stage::Queued | Stage::Allocated);
+        let is_pending = matches!(node.stage(), Stage::Queued | Stage::Allocated);
         if is_pending && node.fate == Fate::Stay && !node.head && node.is_unneeded() {
             waiting.entry(node.group()).or_default().push(number);
         }
@@ -222,7 +222,7 @@ pub(crate) fn note_unneeded(
             continue;
         };
         let name = state.name(group).to_owned();
-        numbers.sort_by_key(|number| state.nodes[*number].stage == Stage::Allocated);
+        numbers.sort_by_key(|number| state.nodes[*number].stage() == Stage::Allocated);
         let mut since = remembered.get(&name).cloned().unwrap_or_default();
         let count = usize::try_from(state.sum(&numbers)).unwrap_or(usize::MAX);
         // Ray does not remember by node either: where fewer nodes wait than before, the oldest
@@ -276,7 +276,7 @@ fn note_since(
 pub(crate) fn forget_removed(state: &mut DecisionState) {
     let gone = state.count(|node| {
         node.fate == Fate::Remove(RemovalCause::Idle)
-            && matches!(node.stage, Stage::Queued | Stage::Allocated)
+            && matches!(node.stage(), Stage::Queued | Stage::Allocated)
     });
     for (group, count) in state.groups.iter().zip(gone) {
         if let Some(since) = state.unneeded_since.get_mut(&group.config.name) {

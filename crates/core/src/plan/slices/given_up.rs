@@ -34,7 +34,7 @@ fn launches(state: &mut DecisionState) {
         // one is refused.
         let is_given_up = tables.starts.contains_key(&number)
             && node.fate == Fate::Stay
-            && matches!(node.stage, Stage::Queued | Stage::Requested)
+            && matches!(node.stage(), Stage::Queued | Stage::Requested)
             && node.is_unneeded()
             && tables.needed_for(number).is_none();
         if let Some(group) = node.group().filter(|_| is_given_up) {
@@ -54,7 +54,7 @@ fn scattered(state: &mut DecisionState, bundles: &HashSet<ShapeId>) {
     }
     let is_spare = |state: &DecisionState, _, node: &PlannedNode| {
         let is_pending = matches!(
-            node.stage,
+            node.stage(),
             Stage::Queued | Stage::Requested | Stage::Allocated
         );
         let is_left = is_pending || node.is_idle() && node.idle_ms >= IDLE_MS;
@@ -96,7 +96,7 @@ fn could_hold(state: &DecisionState, node: &PlannedNode, bundles: &HashSet<Shape
 pub(crate) fn vain(state: &mut DecisionState) {
     let is_vain = |state: &DecisionState, number: NodeIndex, node: &PlannedNode| {
         let at_base = state.group(node).and_then(|group| group.at_base);
-        node.stage == Stage::Allocated
+        node.stage() == Stage::Allocated
             && state.tables.unschedulable_s.contains_key(&number)
             && matches!(at_base, Some(CountedAtBase::GrowthBackoff { .. }))
     };

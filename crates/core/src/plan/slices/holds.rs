@@ -20,7 +20,7 @@ pub(crate) fn holds(decided: &Decided<'_>, is_on: bool) -> Vec<NodeHold> {
     let pods = decided.situation.pods_by_name();
     let change = |node: &PlannedNode| {
         let pod = pods.get(node.pod()?)?;
-        let runs = node.stage == Stage::Running && !node.head;
+        let runs = node.stage() == Stage::Running && !node.head;
         let is_marked = pod.object.metadata.annotations.holds_node.is_some();
         let holds = match (marks && node.stays(), is_marked) {
             (true, false) if runs && node.idle_ms == 0 => true,

@@ -53,7 +53,7 @@ pub fn followed_groups(cluster: &ClusterObject, settings: &PlanSettings) -> BTre
 pub(crate) fn reserve(state: &mut DecisionState) -> Vec<(NodeIndex, i64)> {
     let mut full: Vec<(i128, NodeIndex, InUse)> = Vec::new();
     for (number, node) in state.entries() {
-        let has_work = node.stage == Stage::Running && !node.is_idle() && node.stays();
+        let has_work = node.stage() == Stage::Running && !node.is_idle() && node.stays();
         let resize = node.resize.as_deref();
         let Some(resize) = resize.filter(|resize| has_work && resize.can_grow()) else {
             continue;
@@ -150,7 +150,7 @@ pub(crate) fn give_back(state: &mut DecisionState, holders: &HashSet<NodeIndex>,
         let requested = taken.unwrap_or(0.0).ceil() as i64;
         let may = !node.head
             && node.fate == Fate::Stay
-            && node.stage == Stage::Running
+            && node.stage() == Stage::Running
             && !holders.contains(&number);
         let for_demand = node.has_promised_resources();
         if let Some((resize, notes)) =

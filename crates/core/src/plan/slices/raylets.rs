@@ -29,7 +29,7 @@ pub(crate) fn mend(state: &mut DecisionState) {
 
 fn mend_one(node: &mut PlannedNode, names: SizeNames) {
     let runs = node.ray_id().is_some();
-    let raylet = node.raylet.as_ref();
+    let raylet = node.raylet_size();
     let Some(resize) = &mut node.resize else {
         return;
     };
@@ -37,12 +37,12 @@ fn mend_one(node: &mut PlannedNode, names: SizeNames) {
     // A raylet that starts rounds the CPU up to whole cores and finds its memory by itself, so that
     // these amounts may differ from the pod's.
     let at_first_size = current == resize.base;
-    let differs = raylet.is_some_and(|raylet| {
-        let is_apart = |cores: f64| (raylet.cpu - cores).abs() > RAYLET_STEP;
+    let differs = raylet.is_some_and(|(cpu, memory)| {
+        let is_apart = |cores: f64| (cpu - cores).abs() > RAYLET_STEP;
         let is_cpu_apart =
             is_apart(current.cpu) && (!at_first_size || is_apart(current.cpu.ceil()));
         let counts_memory = resize.noted.is_some() || !at_first_size;
-        is_cpu_apart || counts_memory && (raylet.memory - counted(current.memory)).abs() > 1.0
+        is_cpu_apart || counts_memory && (memory - counted(current.memory)).abs() > 1.0
     });
     let is_quiet = resize.note.resizing_at.is_none() && resize.progress == ResizeProgress::Finished;
     resize.noted_sync = runs && (resize.is_to_sync() || is_quiet && differs);

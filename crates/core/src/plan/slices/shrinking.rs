@@ -18,7 +18,7 @@ use crate::plan::demand::shape::Shape;
 use crate::plan::growth::resize::Resize;
 use crate::plan::growth::size::{SAME, Size, counted};
 use crate::plan::list::{DemandIndex, List, NodeIndex};
-use crate::plan::nodes::node::{Fate, PlannedNode, Raylet, Stage};
+use crate::plan::nodes::node::{Fate, PlannedNode, Stage};
 use crate::plan::nodes::tables::SizeNotes;
 use crate::plan::packing::budget::WorkBudget;
 use crate::plan::packing::servable::could_hold;
@@ -96,11 +96,10 @@ pub(crate) fn holders(
 /// Fits a shape onto a node: true if the Ray node could hold a unit of the shape if nothing else ran on it, at the size that its raylet has
 /// now, or is being given.
 fn holds(state: &DecisionState, node: &PlannedNode, shape: &Shape) -> bool {
-    let raylet = node.raylet.as_ref().filter(|_| node.fate == Fate::Stay);
-    let Some(Raylet { cpu, memory, .. }) = raylet else {
+    let size = node.raylet_size().filter(|_| node.fate == Fate::Stay);
+    let Some((mut cpu, mut memory)) = size else {
         return false;
     };
-    let (mut cpu, mut memory) = (*cpu, *memory);
     // For a second after a raylet was told to be smaller, the GCS shows what it had before.
     if let Some(resize) = &node.resize {
         cpu = cpu.min(resize.desired.cpu);
@@ -194,7 +193,7 @@ fn spare(node: &PlannedNode, notes: &SizeNotes, needed: f64, now: f64) -> Option
     // Actors that ask for no CPU keep a node busy without using any of it in Ray's books. How much
     // they really use is not known, and demand that is placed here may want memory only.
     let uses_unknown = needed < SAME && (node.idle_ms == 0 || !node.is_unneeded());
-    if node.head || node.fate != Fate::Stay || node.stage != Stage::Running || uses_unknown {
+    if node.head || node.fate != Fate::Stay || node.stage() != Stage::Running || uses_unknown {
         return None;
     }
     let mut spare = notes.spare.unwrap_or(SpareCpu {

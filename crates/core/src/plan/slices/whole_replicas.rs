@@ -23,7 +23,7 @@ pub(crate) fn hold_back(state: &mut DecisionState) {
     let mut is_held = |node: &PlannedNode| {
         // While a group is suspended, KubeRay leaves the whole cluster alone, and a pod in
         // which Ray does not run yet could take work until KubeRay deletes it.
-        if is_left_alone && node.stage == Stage::Allocated {
+        if is_left_alone && node.stage() == Stage::Allocated {
             return true;
         }
         match (is_slice(node), node.replica(), node.group()) {
@@ -71,7 +71,7 @@ fn unnamed_hosts(state: &DecisionState) -> ByGroup<u64> {
 /// their hosts.
 pub(crate) fn running<'a>(decided: &'a Decided<'_>) -> HashSet<(GroupIndex, &'a str)> {
     let state = &decided.state;
-    let runs = |node: &&PlannedNode| matches!(node.stage, Stage::Running | Stage::Stopping);
+    let runs = |node: &&PlannedNode| matches!(node.stage(), Stage::Running | Stage::Stopping);
     let running = state.in_order().filter(runs);
     let running = running.filter_map(|node| Some((node.group()?, node.replica()?)));
     let draining = decided.leftovers.draining.iter();

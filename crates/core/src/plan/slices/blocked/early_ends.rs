@@ -65,7 +65,7 @@ pub(super) fn started<'a>(
         return Vec::new();
     }
     let nodes = state.nodes.iter();
-    let running = nodes.filter(|node| node.stage == Stage::Running && !node.head);
+    let running = nodes.filter(|node| node.stage() == Stage::Running && !node.head);
     let running: HashSet<&str> = running.filter_map(PlannedNode::pod).collect();
     (own_pods.iter())
         .filter(|pod| running.contains(pod.name))

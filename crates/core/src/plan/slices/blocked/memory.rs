@@ -83,7 +83,7 @@ fn mark_pending(state: &mut DecisionState, evidence: &Evidence<'_>, own_pods: &[
         .collect();
     let pending = |(_, node): &(NodeIndex, &PlannedNode)| {
         let is_pending = matches!(
-            node.stage,
+            node.stage(),
             Stage::Queued | Stage::Requested | Stage::Allocated
         );
         is_pending && !node.head

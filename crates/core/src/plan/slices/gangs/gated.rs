@@ -84,8 +84,8 @@ impl<'d> Jump<'d> {
         let admitted = state.count(|node| {
             node.pod().is_some() && node.stays() && gated_s(node).is_none() && !node.head
         });
-        let requested =
-            state.count(|node| node.stage == Stage::Requested && node.stays() && !is_of_gang(node));
+        let requested = state
+            .count(|node| node.stage() == Stage::Requested && node.stays() && !is_of_gang(node));
         let mut pending = replicas(&requested);
         let mut whole = whole_replicas(state, &gated, &is_of_gang);
         for one in &whole {

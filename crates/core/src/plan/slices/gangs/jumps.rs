@@ -40,7 +40,7 @@ pub(super) fn shrink(memory: &mut Option<JumpMemory>, decided: &Decided<'_>) -> 
     let (state, now) = (&decided.state, decided.situation.now);
     let mut nodes = state.in_order();
     // While the head does not run, nothing is done.
-    let acts = nodes.any(|node| node.head && node.stage == Stage::Running);
+    let acts = nodes.any(|node| node.head && node.stage() == Stage::Running);
     let Some(jump) = Jump::of(decided, memory.as_ref()) else {
         return withdrawn;
     };
@@ -57,7 +57,7 @@ pub(super) fn shrink(memory: &mut Option<JumpMemory>, decided: &Decided<'_>) -> 
         _ if vain == all => 0,
         _ => vain,
     };
-    let is_asked = |node: &PlannedNode| node.pod().is_some() || node.stage == Stage::Requested;
+    let is_asked = |node: &PlannedNode| node.pod().is_some() || node.stage() == Stage::Requested;
     let mut counts = state.count(|node| node.stays() && is_asked(node));
     // KubeRay makes what a group's minimum needs again.
     let may_go = |one: &&GatedReplica<'_>| {

@@ -142,7 +142,7 @@ fn is_in_the_way(
     };
     let is_hindered = |node: &PlannedNode| {
         if is_for(node, gang) {
-            node.stage == Stage::Running
+            node.stage() == Stage::Running
         } else {
             gated_s(node).is_some() && node.stays()
         }

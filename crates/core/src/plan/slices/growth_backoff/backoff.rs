@@ -101,7 +101,7 @@ pub(crate) fn update(
         let causes = [RemovalCause::Idle, RemovalCause::GivesWay];
         let goes = node.removal().is_some_and(|cause| causes.contains(&cause));
         let resize = node.resize.as_deref();
-        goes && node.stage == Stage::Running && resize.is_some_and(Resize::is_below_limits)
+        goes && node.stage() == Stage::Running && resize.is_some_and(Resize::is_below_limits)
     });
     let launched = state.count(|node| node.fate == Fate::Launch);
     for (number, group) in state.groups.enumerate() {
@@ -163,7 +163,7 @@ fn groups_without_room(state: &DecisionState) -> ByGroup<bool> {
         ..
     } = state;
     let mut full = groups.map(|_| false);
-    let starting = |node: &&PlannedNode| node.stage == Stage::Allocated && node.resize.is_some();
+    let starting = |node: &&PlannedNode| node.stage() == Stage::Allocated && node.resize.is_some();
     // Most rounds have no such pod, and all shapes would be gone through for nothing.
     if !nodes.iter().any(|node| starting(&node)) {
         return full;

@@ -29,12 +29,12 @@ pub(super) fn is_at_limits(
     let finds_none = tables.unschedulable_s.contains_key(&number);
     let kube_node = node.resize.as_deref().and_then(|resize| resize.kube_node);
     let is_at_base = match group.at_base {
-        Some(_) if node.stage == Stage::New => true,
+        Some(_) if node.stage() == Stage::New => true,
         Some(CountedAtBase::GrowthBackoff { .. }) => finds_none,
         Some(CountedAtBase::FullNode { .. }) => finds_none || kube_node.is_none(),
         Some(CountedAtBase::Unschedulable) | None => waits_for_long(tables, number),
     };
-    !is_at_base && group.config.resize_limits.is_some() && node.stage != Stage::Running
+    !is_at_base && group.config.resize_limits.is_some() && node.stage() != Stage::Running
 }
 
 /// Has the groups count at their base size whose pods have been without a Kubernetes node for long. The planner does
@@ -73,7 +73,7 @@ pub(crate) fn count_nodes(state: &mut DecisionState) {
         if let Some(limits) = group.and_then(|group| group.config.resize_limits) {
             let most = reachable(resize, limits, headrooms, &mut headroom_rest);
             raise(node, names, most);
-        } else if waits_for_long(tables, number) || node.stage != Stage::Running {
+        } else if waits_for_long(tables, number) || node.stage() != Stage::Running {
             // It may have been made larger than its template.
             if let Some(made) = desired {
                 raise(node, names, made);

@@ -188,7 +188,7 @@ impl Rooms {
                 continue;
             };
             rooms.groups[at].extend(node.group());
-            if node.fate != Fate::Stay || node.stage != Stage::Running || node.head {
+            if node.fate != Fate::Stay || node.stage() != Stage::Running || node.head {
                 continue;
             }
             let resize = node.resize.as_deref();

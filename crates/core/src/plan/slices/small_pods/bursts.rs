@@ -19,7 +19,7 @@ const APART_S: f64 = 10.0;
 
 /// The number of pods that each group had when it last had work for all of them.
 pub(crate) fn at_work(history: &History, state: &DecisionState) -> ByGroup<u64> {
-    let running = state.count(|node| node.stage == Stage::Running && !node.head);
+    let running = state.count(|node| node.stage() == Stage::Running && !node.head);
     let idle = state.count(PlannedNode::is_idle_worker);
     let most = |((group, running), idle): ((&PlannedGroup, u64), u64)| {
         // While none is idle, or none is there, what runs now is the number: older ones say
@@ -42,7 +42,7 @@ pub(crate) fn record(
 ) -> ByGroup<Vec<BurstMemory>> {
     // A node has work, or is on its way for some.
     let needed = state.count(|node| {
-        let has_work = node.stage == Stage::Running && node.idle_ms == 0;
+        let has_work = node.stage() == Stage::Running && node.idle_ms == 0;
         !node.head && node.stays() && (has_work || !node.is_unneeded())
     });
     let bursts = |(group, needed): (&PlannedGroup, u64)| {

@@ -27,7 +27,7 @@ pub(super) fn claims(
     let (mut cores_short, mut begins) = (0.0, false);
     for (_, node) in state.entries().filter(|(number, _)| required[*number]) {
         let pod = node.pod().and_then(|name| pods.get(name));
-        if !matches!(node.stage, Stage::Running | Stage::Stopping) {
+        if !matches!(node.stage(), Stage::Running | Stage::Stopping) {
             begins |= pod.is_none_or(|pod| pod.node.is_none());
         }
         if let Some(pod) = pod.filter(|pod| pod.is_unschedulable()) {

@@ -34,7 +34,7 @@ impl DecisionState {
         };
         let mut packing = self.packing(batches, CountedAmounts::Free, PackingRules::Steady);
         let mut running = packing.those(&packing.order, |node| {
-            node.stays() && node.stage == Stage::Running
+            node.stays() && node.stage() == Stage::Running
         });
         running.retain(|number| usable(&packing, *number));
         let parts: (Vec<_>, Vec<_>) = (running.into_iter()).partition(|one| needed.holds(*one));

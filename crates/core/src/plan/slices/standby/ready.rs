@@ -67,7 +67,7 @@ pub(crate) fn keep_ready(
     let required = state.required();
     let only_ready = state.entries().filter_map(|(number, node)| {
         let is_ready = state.is_on_standby(number) && !required[number];
-        let is_one = is_ready && node.stage != Stage::Running;
+        let is_one = is_ready && node.stage() != Stage::Running;
         node.pod().filter(|_| is_one).map(str::to_owned)
     });
     let only_ready = only_ready.collect();
@@ -170,8 +170,8 @@ fn minima(
         let count = |state: &DecisionState, is: fn(&PlannedNode) -> bool| {
             state.count(|node| node.stays() && is(node))[number]
         };
-        let running = count(state, |node| node.stage == Stage::Running).min(nodes);
-        let pending = count(state, |node| node.stage != Stage::Running).min(nodes - running);
+        let running = count(state, |node| node.stage() == Stage::Running).min(nodes);
+        let pending = count(state, |node| node.stage() != Stage::Running).min(nodes - running);
         let lacking = nodes - running - pending;
         let places = state.launchable(|node| !node.is_deleted())[number];
         let places = places.min(state.places()).min(state.nodes_left());
@@ -219,7 +219,7 @@ fn headroom(
             let floor = state.tables.floors.get(&group)?;
             Some(staying[group] <= floor.nodes)
         });
-        let is_busy = node.stage == Stage::Running && node.idle_ms == 0;
+        let is_busy = node.stage() == Stage::Running && node.idle_ms == 0;
         node.stays() && (required[number] || is_busy || floor == Some(true))
     };
     let needed = state.nodes.enumerate().map(stays_anyway).collect();

@@ -90,8 +90,8 @@ impl Watches {
     /// The numbers by title, for metrics.
     pub fn counts(&self) -> BTreeMap<&'static str, WatchCount> {
         let mut counts: BTreeMap<_, WatchCount> = BTreeMap::new();
-        for (title, skipped) in self.skipped.lock().clone() {
-            counts.entry(title).or_default().skipped = skipped;
+        for (title, skipped) in &*self.skipped.lock() {
+            counts.entry(*title).or_default().skipped = *skipped;
         }
         for watch in self.all() {
             let count = counts.entry(watch.title).or_default();

@@ -24,10 +24,10 @@ type choice struct {
 // scenes of TestGrowth: out, in place, and in again.
 const scenes = "^(a_running_pod_grows|a_pod_that_is_still_to_come_will_grow)$"
 
-// heads are tests of e2e/scaling that wait for most of their time, for heads that begin
-// anew. They are half of what that package takes in the rest, and its other half runs
-// meanwhile.
-const heads = "^(TestHeadIsReplaced|TestModesHandOver|TestPodsAreMadeLarge|TestRoomIsKeptReady|TestThereAndBackFromRay)$"
+// waits are tests of e2e/scaling that wait for most of their time, for heads that begin
+// anew and for idle times to pass. They are half of what that package takes in the rest,
+// and its other half runs meanwhile.
+const waits = "^(TestHeadIsReplaced|TestModesHandOver|TestPodsAreMadeLarge|TestRoomIsKeptReady|TestThereAndBackFromRay)$"
 
 // slow are the tests of e2e/scaling that are left to `make test-long`: each waits for
 // minutes, or needs a machine on which nobody else computes.
@@ -49,8 +49,8 @@ var chosen = []choice{
 		"e2e/scaling",
 		filter{run: "^TestGrowth$/^(central|sidecar)$/" + scenes + "|^TestTwoTenants$|^TestPlanOfALiveCluster$"},
 		[]filter{
-			{run: heads},
-			{skip: slow + "|" + heads + "|^TestGrowth$/^(central|sidecar)$/" + scenes + "|^TestTwoTenants$|^TestPlanOfALiveCluster$"},
+			{run: waits},
+			{skip: slow + "|" + waits + "|^TestGrowth$/^(central|sidecar)$/" + scenes + "|^TestTwoTenants$|^TestPlanOfALiveCluster$"},
 		},
 	},
 	{"e2e/admission", filter{}, nil},

@@ -11,11 +11,11 @@ use crate::apiserver::error_chain;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Outcome {
     /// Done; nothing is denied. Exit code 0.
-    Clean,
+    Clean = 0,
     /// Done; an object would be denied. Exit code 1.
-    Denied,
+    Denied = 1,
     /// Wrong usage, or input that cannot be read. Exit code 2, as for clap's own errors.
-    Failed,
+    Failed = 2,
 }
 
 impl From<Outcome> for ExitCode {

@@ -75,27 +75,24 @@ func ray(method string, after bool) func(*faultyCluster, func()) {
 func TestKilledBetweenTwoEffects(t *testing.T) {
 	s := played(t)
 	controller := s.control(t, s.proxy)
-	for i, crash := range crashes {
-		if !full() && !crash.quick {
-			continue
-		}
-		t.Run(crash.name, func(t *testing.T) {
-			killedAt(t, s, crash.plant, fmt.Sprintf("crash-%d", i), scaling.Central, func(scaling.Cluster) victim { return controller })
-		})
-	}
+	killedAtEach(t, s, "crash", scaling.Central, func(*testing.T, scaling.Cluster) victim { return controller })
 }
 
 // TestSidecarKilledBetweenTwoEffects does the same to the scaler in a head pod.
 func TestSidecarKilledBetweenTwoEffects(t *testing.T) {
 	s := played(t)
+	killedAtEach(t, s, "side", scaling.Sidecar, func(t *testing.T, c scaling.Cluster) victim { return s.sidecar(t, c) })
+}
+
+// killedAtEach kills a scaler at each of the points that are to be tried.
+func killedAtEach(t *testing.T, s *stage, name string, mode scaling.Mode, start func(*testing.T, scaling.Cluster) victim) {
+	t.Helper()
 	for i, crash := range crashes {
 		if !full() && !crash.quick {
 			continue
 		}
 		t.Run(crash.name, func(t *testing.T) {
-			killedAt(t, s, crash.plant, fmt.Sprintf("side-%d", i), scaling.Sidecar, func(c scaling.Cluster) victim {
-				return s.sidecar(t, c)
-			})
+			killedAt(t, s, crash.plant, fmt.Sprintf("%s-%d", name, i), mode, func(c scaling.Cluster) victim { return start(t, c) })
 		})
 	}
 }

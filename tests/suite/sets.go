@@ -27,7 +27,7 @@ const scenes = "^(a_running_pod_grows|a_pod_that_is_still_to_come_will_grow)$"
 // waits are tests of e2e/scaling that wait for most of their time, for heads that begin
 // anew and for idle times to pass. They are half of what that package takes in the rest,
 // and its other half runs meanwhile.
-const waits = "^(TestHeadIsReplaced|TestModesHandOver|TestPodsAreMadeLarge|TestRoomIsKeptReady|TestThereAndBackFromRay)$"
+const waits = "^(TestCordonedNode|TestHeadIsReplaced|TestMaximumHolds|TestModesHandOver|TestPodsAreMadeLarge|TestRoomIsKeptReady|TestThereAndBackFromRay)$"
 
 // slow are the tests of e2e/scaling that are left to `make test-long`: each waits for
 // minutes, or needs a machine on which nobody else computes.
@@ -63,12 +63,12 @@ var chosen = []choice{
 // to build where it is not there yet.
 var (
 	longest = []string{"e2e/scaling", "e2e/vap", "e2e/helm", "e2e/kuberay", "e2e/rights"}
-	last    = []string{"e2e/install", "e2e/agrees"}
+	last    = []string{"e2e/install"}
 )
 
 // long are the packages of which all is left to `make test-long`: they need the
 // minutes of a machine that does nothing else.
-var long = []string{"e2e/karpenter", "e2e/kueue", "e2e/libraries", "e2e/rayservice"}
+var long = []string{"e2e/agrees", "e2e/karpenter", "e2e/kueue", "e2e/libraries", "e2e/rayservice"}
 
 // job is a call of `go test`: a package, and which of its tests.
 type job struct {

@@ -24,9 +24,15 @@ var refusals = map[string]struct{ message, because string }{
 	"ray-cluster.kubernetes.auth.yaml":                                      {noServiceAccount, "it is in the same file; only Ray objects are created here"},
 	"ray-cluster.kubernetes.auth-manual.yaml":                               {noServiceAccount, "it is in the same file; only Ray objects are created here"},
 	"vllm/ray-service.vllm-tpu-v6e-singlehost.yaml":                         {noServiceAccount, "the sample's reader makes it"},
+	"RF238/near-own-account.yaml":                                           {"ServiceAccount pulls-with-its-own is not found", "who names an account of one's own makes it"},
 }
 
 const noServiceAccount = "error looking up service account"
+
+// refusedWhole says whether the reasons of Events are those of an object of which the operator makes nothing.
+func refusedWhole(reasons string) bool {
+	return within(reasons, "Invalid", "AutoscalerServiceAccountNotFound")
+}
 
 func TestWhatRayfitAdmitsTheOperatorAccepts(t *testing.T) {
 	l := startLab(t, lab.Options{
@@ -61,7 +67,7 @@ func checkRefusals(t *testing.T, l *lab.Lab, files map[string]string) {
 		reason, message := text(event, "reason"), text(event, "message")
 		file := files[text(event, "metadata.namespace")]
 		// The operator's cache may lag behind what it has just made itself.
-		if !within(reason, "Invalid", "FailedToCreate") || within(message, "already exists") {
+		if !refusedWhole(reason) && !within(reason, "FailedToCreate") || within(message, "already exists") {
 			continue
 		}
 		if known, ok := refusals[file]; ok && strings.Contains(message, known.message) {
@@ -150,7 +156,7 @@ func seen(object rig.Object, reasons string) bool {
 	}
 	switch object["kind"] {
 	case "RayCluster":
-		return object.Get("status.observedGeneration") != nil || strings.Contains(reasons, "Invalid")
+		return object.Get("status.observedGeneration") != nil || refusedWhole(reasons)
 	case "RayJob":
 		status := text(object, "status.jobDeploymentStatus")
 		return reasons != "" || status != "" && status != "Initializing"

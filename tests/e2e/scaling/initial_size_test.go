@@ -81,8 +81,10 @@ func (m madeLarge) fromTheFirst(t *testing.T) {
 
 func (m madeLarge) asBefore(t *testing.T) {
 	pod := m.pod(t, "grown")
-	// It grows as far as it may.
-	m.grown(t, pod.Name(), "4")
+	// It grows as far as it may. (By the time that its task is at work it may have come down to what that uses.)
+	until(t, m.w, "the kubelet says that the pod has grown", func() error {
+		return m.w.Said(pod.Name(), "ResizeCompleted", `"limits":{"cpu":"4"`)
+	})
 	now, err := m.w.Pod(pod.Name())
 	if err != nil {
 		t.Fatal(err)

@@ -22,7 +22,8 @@ help: ## This list
 
 .PHONY: build
 build: tools-rust ## The binary, for development (target/debug/rayfit)
-	$(CARGO) build --locked
+	@# With the examples, so that what we depend on has the features that it has in tests, and is compiled once for both.
+	$(CARGO) build --locked --bins --examples
 
 .PHONY: release
 release: tools-rust ## The binary as the image has it: optimised, and without shared libraries (target/release/rayfit)

@@ -27,12 +27,14 @@ const scenes = "^(a_running_pod_grows|a_pod_that_is_still_to_come_will_grow)$"
 // waits are tests of e2e/scaling that wait for most of their time, for heads that begin
 // anew and for idle times to pass. They are half of what that package takes in the rest,
 // and its other half runs meanwhile.
-const waits = "^(TestCordonedNode|TestHeadIsReplaced|TestMaximumHolds|TestModesHandOver|TestPodsAreMadeLarge|TestRoomIsKeptReady|TestThereAndBackFromRay)$"
+const waits = "^(TestCordonedNode|TestHeadIsReplaced|TestMaximumHolds|TestModesHandOver|TestPodsAreMadeLarge|TestRoomIsKeptReady|TestSeveralHosts)$"
 
 // slow are the tests of e2e/scaling that are left to `make test-long`: each waits for
-// minutes, or needs a machine on which nobody else computes.
-const slow = "^(TestAutoscalerMetricsAreThoseOfRay|TestBlockedGroup|TestClustersThatBreathe|TestClustersThatComeAgain|TestGangsThatMeet|" +
-	"TestGracefulEnd|TestGrowthBesideOthers|TestGrowthRunsFaster|TestIdleClustersEnd|TestMemoryInUse|TestNodeLeaves|TestSidecarKilledBetweenTwoEffects)$"
+// minutes, needs a machine on which nobody else computes, or asks what an optimised
+// process costs.
+const slow = "^(TestAutoscalerMetricsAreThoseOfRay|TestBlockedGroup|TestClustersThatBreathe|TestClustersThatComeAgain|TestFromNothingToMany|TestGangsThatMeet|" +
+	"TestGracefulEnd|TestGrowthBesideOthers|TestGrowthRunsFaster|TestIdleClustersEnd|TestLargeCluster|TestManyClusters|TestMemoryInUse|TestNodeLeaves|" +
+	"TestSidecarKilledBetweenTwoEffects|TestThereAndBackFromRay)$"
 
 // needLab are the lab's own tests that start one.
 const needLab = "^(TestAdmissionOnly|TestGatewaysRouteByWeight|TestInterruptedStartLeavesNothing|TestPodIsAProcess|TestPodsHaveNetworks)$"

@@ -3,7 +3,8 @@
 //! A pod that has shrunk costs little, and grows again within a second where a new pod takes a
 //! minute or more. When work comes again is not known. So what idle pods at their resize limits
 //! would have cost within the idle timeout is spent otherwise: all small pods are kept for that
-//! timeout, and the rest of the money keeps ever fewer of them for ever longer. Of pods kept for
+//! timeout, and the rest of the money keeps ever fewer of them for ever longer. Pods that were never
+//! resized save nothing, because they would be as small with Ray's autoscaler. Of pods kept for
 //! times in proportion to 1, 1/2, 1/3 and so on, each doubling of the gap between two bursts leaves
 //! half as many, and no gap is favoured over another. Where it is learnt from the gaps that a group has
 //! had, `by_gaps` says how the money is spent.
@@ -42,7 +43,7 @@ const MOST_PODS: u64 = 16;
 /// The factor by which a pod is kept for longer than a gap.
 const MARGIN: f64 = 1.1;
 
-/// Says of each idle pod below its resize limits for how long it is kept, if that is longer than the
+/// Says of each idle pod that has shrunk below its resize limits for how long it is kept, if that is longer than the
 /// idle timeout, which is `timeout` where the group has none of its own. Those that would be removed last are kept for
 /// longest, which is `longest` at the most.
 pub(crate) fn keep_small(
@@ -50,11 +51,11 @@ pub(crate) fn keep_small(
     findings: &Findings<'_>,
     (timeout, longest): (f64, f64),
 ) {
+    let has_shrunk = |resize: &Resize| resize.noted.is_some() && resize.is_below_limits();
     let is_small = |node: &PlannedNode| {
-        let resize = node.resize.as_deref();
         node.fate == Fate::Stay
             && node.is_idle_worker()
-            && resize.is_some_and(Resize::is_below_limits)
+            && node.resize.as_deref().is_some_and(has_shrunk)
     };
     let numbers = state.order.iter().copied();
     let mut order: Vec<NodeIndex> = numbers

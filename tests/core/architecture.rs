@@ -262,15 +262,15 @@ fn lines_of_code(text: &str) -> usize {
 /// The most lines of code of the largest folders of both crates and of the others together, without blanks, comments and
 /// tests. Lower a number where code goes; to raise one takes a reason that the commit gives.
 const BUDGETS: [(&str, usize); 9] = [
-    ("plan", 11_350),
-    ("simulate", 8_847),
+    ("plan", 11_320),
+    ("simulate", 8_831),
     ("rules", 6_013),
     ("reconcile", 3_842),
     ("controller", 3_619),
     ("cli", 3_800),
-    ("snapshot", 2_489),
-    ("manifests", 1_477),
-    ("", 20_883),
+    ("snapshot", 2_485),
+    ("manifests", 1_461),
+    ("", 20_806),
 ];
 
 #[test]

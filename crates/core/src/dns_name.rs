@@ -3,7 +3,6 @@
 //! In: text of anybody, such as `authOptions.secretName`. Out: a name that an object can have. Invariant: with it in a
 //! path, no request is for something else.
 
-use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
 
@@ -13,7 +12,8 @@ use crate::text::{Misread, shown_text};
 const LONGEST: usize = 253;
 
 /// A DNS subdomain (RFC 1123), which the names of namespaces, RayClusters, pods and Secrets are.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, thiserror::Error)]
+#[error("{0}")]
 pub struct DnsName(Arc<str>);
 
 impl DnsName {
@@ -52,14 +52,9 @@ impl Deref for DnsName {
     }
 }
 
-impl fmt::Display for DnsName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
 /// The namespace and name of an object.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, thiserror::Error)]
+#[error("{namespace}/{name}")]
 pub struct Key {
     /// Its namespace.
     pub namespace: DnsName,
@@ -78,12 +73,6 @@ impl Key {
             namespace: DnsName::parse(namespace)?,
             name: DnsName::parse(name)?,
         })
-    }
-}
-
-impl fmt::Display for Key {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/{}", self.namespace, self.name)
     }
 }
 

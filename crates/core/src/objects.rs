@@ -35,11 +35,7 @@ impl Identity {
         Self {
             kind: object.kind,
             namespace: object.namespace().map(str::to_owned),
-            name: object
-                .name()
-                .or_else(|| object.generate_name())
-                .unwrap_or_default()
-                .to_owned(),
+            name: object.written_name().to_owned(),
         }
     }
 }

@@ -1,18 +1,11 @@
 //! The numbers of rules and defaults.
 
-use std::fmt;
-
 use crate::text::Misread;
 
 /// The stable number of a rule or default: never reused, never renumbered.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, thiserror::Error)]
+#[error("RF{0:03}")]
 pub struct RuleId(pub u16);
-
-impl fmt::Display for RuleId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "RF{:03}", self.0)
-    }
-}
 
 impl RuleId {
     /// The error of a text that is not the number of a rule.

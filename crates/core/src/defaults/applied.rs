@@ -1,34 +1,30 @@
 //! The values that defaults fill in.
 
-use std::fmt;
-
 use json_patch::Patch;
 use serde_json::Value;
 
 use crate::path::FieldPath;
 
 /// The stable number of a default: never reused, never renumbered.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, thiserror::Error)]
+#[error("DF{0:02}")]
 pub struct DefaultId(pub u8);
 
-impl fmt::Display for DefaultId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "DF{:02}", self.0)
-    }
-}
-
 /// The origin of a value that a default wrote.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Origin {
     /// It is the default's own value.
+    #[error("")]
     Fresh,
     /// The stored object had it and the update lost it (server-side apply drops defaulted fields
     /// when the same manager applies again).
+    #[error(" (as it was before this update)")]
     CarriedOver,
 }
 
 /// One value that was filled in.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[error("{id} {path} = {value}{origin}")]
 pub struct AppliedValue {
     /// The default that did it.
     pub id: DefaultId,
@@ -38,16 +34,6 @@ pub struct AppliedValue {
     pub value: Value,
     /// The default, or carried over from the stored object.
     pub origin: Origin,
-}
-
-impl fmt::Display for AppliedValue {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {} = {}", self.id, self.path, self.value)?;
-        match self.origin {
-            Origin::Fresh => Ok(()),
-            Origin::CarriedOver => f.write_str(" (as it was before this update)"),
-        }
-    }
 }
 
 /// The values that admission fills in for one object.

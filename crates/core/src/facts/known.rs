@@ -41,11 +41,6 @@ impl Facts {
             .map(String::as_str)
     }
 
-    /// True if namespaces are known, but not this one.
-    pub fn lacks_namespace(&self, namespace: &str) -> bool {
-        !self.namespaces.is_empty() && !self.namespaces.contains_key(namespace)
-    }
-
     /// The limit ranges of a namespace.
     pub fn limit_ranges_in(&self, namespace: &str) -> &[LimitRange] {
         self.limit_ranges.get(namespace).map_or(&[], Vec::as_slice)

@@ -1,6 +1,5 @@
 //! The version of the API server.
 
-use std::fmt;
 use std::str::FromStr;
 
 use serde::Deserialize;
@@ -8,8 +7,9 @@ use serde::Deserialize;
 use crate::text::Misread;
 
 /// A minor version of Kubernetes; ordered.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize, thiserror::Error)]
 #[serde(try_from = "String")]
+#[error("{major}.{minor}")]
 pub struct KubernetesVersion {
     /// The 1 of 1.35.
     pub major: u32,
@@ -51,12 +51,6 @@ impl TryFrom<String> for KubernetesVersion {
 
     fn try_from(text: String) -> Result<Self, Misread> {
         text.parse()
-    }
-}
-
-impl fmt::Display for KubernetesVersion {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}.{}", self.major, self.minor)
     }
 }
 

@@ -53,9 +53,8 @@ pub fn mutating(options: &ManifestOptions) -> Value {
     configuration["webhooks"] = Kind::ALL
         .iter()
         .map(|kind| {
-            let mut webhook = webhook(options, *kind, "mutate", MUTATE_PATH);
             // The validating webhook checks the object as it would be stored, defaults or not.
-            webhook["failurePolicy"] = json!("Ignore");
+            let mut webhook = of_kind(options, *kind, "mutate", MUTATE_PATH);
             // Another webhook may add fields on which the defaults depend.
             webhook["reinvocationPolicy"] = json!("IfNeeded");
             webhook["matchConditions"] = conditions("not-being-deleted", NOT_DELETING);
@@ -72,7 +71,7 @@ pub fn validating(options: &ManifestOptions) -> Value {
     configuration["webhooks"] = Kind::ALL
         .iter()
         .map(|kind| {
-            let mut webhook = webhook(options, *kind, "validate", VALIDATE_PATH);
+            let mut webhook = of_kind(options, *kind, "validate", VALIDATE_PATH);
             webhook["failurePolicy"] = json!(options.failure_policy.name());
             webhook["matchConditions"] = conditions("not-ended-by-it", NOT_ENDED);
             webhook
@@ -82,95 +81,65 @@ pub fn validating(options: &ManifestOptions) -> Value {
     configuration
 }
 
-/// The webhook for RayPolicies. It fails open.
+/// The webhook for RayPolicies. It fails open: an invalid policy has no effect, and a policy that ends an outage must
+/// be storable during the outage.
 fn of_policies(options: &ManifestOptions) -> Value {
-    json!({
-        "name": "validate.raypolicy.rayfit.dev",
-        "clientConfig": service(options, VALIDATE_PATH),
-        "rules": [{
-            "apiGroups": ["rayfit.dev"],
-            "apiVersions": ["v1alpha1"],
-            "resources": ["raypolicies"],
-            "operations": ["CREATE", "UPDATE"],
-            "scope": "Cluster"
-        }],
-        "matchPolicy": "Equivalent",
-        "matchConditions": [{ "name": "not-being-deleted", "expression": NOT_DELETING }],
-        "namespaceSelector": {},
-        "objectSelector": {},
-        // An invalid policy has no effect, and a policy that ends an outage must be storable during
-        // the outage.
-        "failurePolicy": "Ignore",
-        "sideEffects": "None",
-        "timeoutSeconds": options.timeout_seconds,
-        "admissionReviewVersions": ["v1"]
-    })
+    let rule = json!({
+        "apiGroups": ["rayfit.dev"],
+        "apiVersions": ["v1alpha1"],
+        "resources": ["raypolicies"],
+        "operations": ["CREATE", "UPDATE"],
+        "scope": "Cluster"
+    });
+    let name = "validate.raypolicy.rayfit.dev";
+    let mut webhook = webhook(options, name, VALIDATE_PATH, &rule);
+    webhook["matchConditions"] =
+        json!([{ "name": "not-being-deleted", "expression": NOT_DELETING }]);
+    webhook["namespaceSelector"] = json!({});
+    webhook
 }
 
 /// The webhook for resizes of Ray pods. Regular resizes are never sent to it, and the timeout is
 /// short.
 fn of_resizes(options: &ManifestOptions) -> Value {
-    json!({
-        "name": "validate.resize.rayfit.dev",
-        "clientConfig": service(options, VALIDATE_PATH),
-        "rules": [{
-            "apiGroups": [""],
-            "apiVersions": ["v1"],
-            "resources": ["pods/resize"],
-            "operations": ["UPDATE"],
-            "scope": "Namespaced"
-        }],
-        "matchPolicy": "Equivalent",
-        "matchConditions": [{ "name": "by-a-stranger", "expression": BY_A_STRANGER }],
-        "namespaceSelector": { "matchExpressions": namespaces(&options.spared_namespaces(), &options.only_namespaces) },
-        "objectSelector": {
-            "matchExpressions": [{ "key": "ray.io/cluster", "operator": "Exists" }]
-        },
-        "failurePolicy": "Ignore",
-        "sideEffects": "None",
-        "timeoutSeconds": 1,
-        "admissionReviewVersions": ["v1"]
-    })
+    let rule = json!({
+        "apiGroups": [""],
+        "apiVersions": ["v1"],
+        "resources": ["pods/resize"],
+        "operations": ["UPDATE"],
+        "scope": "Namespaced"
+    });
+    let name = "validate.resize.rayfit.dev";
+    let mut webhook = webhook(options, name, VALIDATE_PATH, &rule);
+    webhook["matchConditions"] = json!([{ "name": "by-a-stranger", "expression": BY_A_STRANGER }]);
+    webhook["objectSelector"] = json!({
+        "matchExpressions": [{ "key": "ray.io/cluster", "operator": "Exists" }]
+    });
+    webhook["timeoutSeconds"] = json!(1);
+    webhook
 }
 
 /// The webhook for new worker pods. It fails open: such a pod is made as its template says.
 fn of_new_pods(options: &ManifestOptions) -> Value {
-    json!({
-        "name": "mutate.pod.rayfit.dev",
-        "clientConfig": service(options, MUTATE_PATH),
-        "rules": [{
-            "apiGroups": [""],
-            "apiVersions": ["v1"],
-            "resources": ["pods"],
-            "operations": ["CREATE"],
-            "scope": "Namespaced"
-        }],
-        "matchPolicy": "Equivalent",
-        "matchConditions": [{ "name": "of-a-raycluster", "expression": OF_A_RAY_CLUSTER }],
-        "namespaceSelector": { "matchExpressions": namespaces(&options.spared_namespaces(), &options.only_namespaces) },
-        "objectSelector": {
-            "matchLabels": { "ray.io/node-type": "worker" },
-            "matchExpressions": [{ "key": "ray.io/cluster", "operator": "Exists" }]
-        },
-        "failurePolicy": "Ignore",
-        // Nothing that another webhook adds makes a difference.
-        "reinvocationPolicy": "Never",
-        "sideEffects": "None",
-        // KubeRay makes one pod after the other, and waits for each.
-        "timeoutSeconds": 2,
-        "admissionReviewVersions": ["v1"]
-    })
-}
-
-fn service(options: &ManifestOptions, path: &str) -> Value {
-    json!({
-        "service": {
-            "name": APP,
-            "namespace": options.namespace,
-            "path": path,
-            "port": 443
-        }
-    })
+    let rule = json!({
+        "apiGroups": [""],
+        "apiVersions": ["v1"],
+        "resources": ["pods"],
+        "operations": ["CREATE"],
+        "scope": "Namespaced"
+    });
+    let mut webhook = webhook(options, "mutate.pod.rayfit.dev", MUTATE_PATH, &rule);
+    webhook["matchConditions"] =
+        json!([{ "name": "of-a-raycluster", "expression": OF_A_RAY_CLUSTER }]);
+    webhook["objectSelector"] = json!({
+        "matchLabels": { "ray.io/node-type": "worker" },
+        "matchExpressions": [{ "key": "ray.io/cluster", "operator": "Exists" }]
+    });
+    // Nothing that another webhook adds makes a difference.
+    webhook["reinvocationPolicy"] = json!("Never");
+    // KubeRay makes one pod after the other, and waits for each.
+    webhook["timeoutSeconds"] = json!(2);
+    webhook
 }
 
 fn configuration(options: &ManifestOptions, kind: &str, name: &str) -> Value {
@@ -192,19 +161,33 @@ fn configuration(options: &ManifestOptions, kind: &str, name: &str) -> Value {
 }
 
 /// The webhook of one kind.
-fn webhook(options: &ManifestOptions, kind: Kind, verb: &str, path: &str) -> Value {
+fn of_kind(options: &ManifestOptions, kind: Kind, verb: &str, path: &str) -> Value {
+    // The API server's metrics are labelled by this name, and so tell the kinds apart.
+    let name = format!("{verb}.{}.rayfit.dev", kind.name().to_lowercase());
+    let rule = json!({
+        "apiGroups": ["ray.io"],
+        "apiVersions": ["v1", "v1alpha1"],
+        // Without subresources, so updates of the status are never sent.
+        "resources": [kind.plural()],
+        "operations": ["CREATE", "UPDATE"],
+        "scope": "Namespaced"
+    });
+    webhook(options, &name, path, &rule)
+}
+
+/// A webhook for the requests that a rule is about. It fails open.
+fn webhook(options: &ManifestOptions, name: &str, path: &str, rule: &Value) -> Value {
     json!({
-        // The API server's metrics are labelled by this name, and so tell the kinds apart.
-        "name": format!("{verb}.{}.rayfit.dev", kind.name().to_lowercase()),
-        "clientConfig": service(options, path),
-        "rules": [{
-            "apiGroups": ["ray.io"],
-            "apiVersions": ["v1", "v1alpha1"],
-            // Without subresources, so updates of the status are never sent.
-            "resources": [kind.plural()],
-            "operations": ["CREATE", "UPDATE"],
-            "scope": "Namespaced"
-        }],
+        "name": name,
+        "clientConfig": {
+            "service": {
+                "name": APP,
+                "namespace": options.namespace,
+                "path": path,
+                "port": 443
+            }
+        },
+        "rules": [rule],
         // A request in another version of the API is converted and sent too, and not let through.
         "matchPolicy": "Equivalent",
         "matchConditions": [],
@@ -212,7 +195,8 @@ fn webhook(options: &ManifestOptions, kind: Kind, verb: &str, path: &str) -> Val
         "objectSelector": {},
         "sideEffects": "None",
         "timeoutSeconds": options.timeout_seconds,
-        "admissionReviewVersions": ["v1"]
+        "admissionReviewVersions": ["v1"],
+        "failurePolicy": "Ignore"
     })
 }
 

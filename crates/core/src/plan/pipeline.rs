@@ -88,7 +88,10 @@ fn release(
     let (settings, history, now) = (situation.settings, situation.history(), situation.now);
     let (state, leftovers) = (&mut decided.state, &decided.leftovers);
     let in_need = waiting.filter(|_| settings.has(Slice::Rooms));
-    settings.with(Slice::GivenUp, || given_up::unneeded(state, kept_back));
+    settings.with(Slice::GivenUp, || {
+        given_up::launches(state);
+        given_up::scattered(state, kept_back);
+    });
     // Before idle nodes go: those that will grow into the room of others must not be among them.
     if let Some(waiting) = in_need {
         await_room(state, situation, leftovers, idle_s, waiting);

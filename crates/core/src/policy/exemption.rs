@@ -5,7 +5,6 @@ use std::collections::BTreeSet;
 use k8s_openapi::jiff::Timestamp;
 
 use super::resource::ExemptObjects;
-use super::scope::name_of;
 use super::selector::matches;
 use crate::facts::DEFAULT_NAMESPACE;
 use crate::ray::RayObject;
@@ -46,7 +45,7 @@ impl Exemption {
         self.objects.iter().any(|objects| {
             (objects.kind.as_ref()).is_none_or(|kind| kind == object.kind.name())
                 && fits(&objects.namespace, namespace)
-                && fits(&objects.name, name_of(object))
+                && fits(&objects.name, object.written_name())
         })
     }
 }

@@ -1,7 +1,5 @@
 //! The modes of a rule.
 
-use std::fmt;
-
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -9,8 +7,21 @@ use crate::text::Misread;
 
 /// The consequence of a finding. Modes are ordered from the mildest to the strictest.
 #[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize, Serialize, JsonSchema,
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Deserialize,
+    Serialize,
+    JsonSchema,
+    strum::Display,
+    strum::IntoStaticStr,
 )]
+#[strum(serialize_all = "lowercase")]
 pub enum Mode {
     /// Not judged.
     Off,
@@ -24,19 +35,8 @@ pub enum Mode {
 
 impl Mode {
     /// The name as users write it.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Off => "off",
-            Self::Audit => "audit",
-            Self::Warn => "warn",
-            Self::Enforce => "enforce",
-        }
-    }
-}
-
-impl fmt::Display for Mode {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
+    pub fn name(self) -> &'static str {
+        self.into()
     }
 }
 

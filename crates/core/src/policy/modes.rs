@@ -87,19 +87,11 @@ impl Modes {
     /// seen.
     #[must_use]
     pub fn awake(&self) -> Self {
-        let wake = |setting: &Setting| Setting {
-            mode: setting.mode.max(Mode::Audit),
-            by: setting.by.clone(),
-        };
-        Self {
-            rules: self
-                .rules
-                .iter()
-                .map(|(rule, setting)| (*rule, wake(setting)))
-                .collect(),
-            ceiling: self.ceiling.as_ref().map(wake),
-            exemptions: self.exemptions.clone(),
+        let mut awake = self.clone();
+        for setting in awake.rules.values_mut().chain(&mut awake.ceiling) {
+            setting.mode = setting.mode.max(Mode::Audit);
         }
+        awake
     }
 
     /// The mode of a finding of `rule` whose own mode is `own`.

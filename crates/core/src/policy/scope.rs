@@ -11,7 +11,7 @@ const NAMESPACE_NAME: &str = "kubernetes.io/metadata.name";
 impl Match {
     /// Contains `object`. Of a namespace that is not known only the name is compared.
     pub fn contains(&self, object: &RayObject<'_>, facts: &Facts) -> bool {
-        self.contains_as(object.kind, name_of(object), object, facts)
+        self.contains_as(object.kind, object.written_name(), object, facts)
     }
 
     /// May contain `object`: a namespace that the watch has not delivered yet may have any labels.
@@ -22,9 +22,10 @@ impl Match {
         // The API server gives every namespace this label with its own name, so it is known before the watch delivers
         // any.
         keys.any(|key| key != NAMESPACE_NAME)
-            && facts.lacks_namespace(namespace)
+            && !facts.namespaces.is_empty()
+            && !facts.namespaces.contains_key(namespace)
             && self.has_kind(object.kind)
-            && self.has_name(name_of(object))
+            && self.has_name(object.written_name())
             && self.has_labels(|key| object.label(key))
     }
 
@@ -93,10 +94,4 @@ impl Match {
             })
         })
     }
-}
-
-/// An object's name, or its `generateName` while the API server has not created a name.
-pub(crate) fn name_of<'a>(object: &RayObject<'a>) -> &'a str {
-    let name = object.name().or_else(|| object.generate_name());
-    name.unwrap_or_default()
 }

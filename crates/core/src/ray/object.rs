@@ -109,14 +109,15 @@ impl<'a> RayObject<'a> {
         text_at(self.metadata()?, "generateName").filter(|name| !name.is_empty())
     }
 
+    /// The name, or `generateName` while the API server has not made a name; empty if it has neither.
+    pub fn written_name(&self) -> &'a str {
+        let name = self.name().or_else(|| self.generate_name());
+        name.unwrap_or_default()
+    }
+
     /// `metadata.namespace`, if it is there.
     pub fn namespace(&self) -> Option<&'a str> {
         text_at(self.metadata()?, "namespace")
-    }
-
-    /// True with annotations of whatever names.
-    pub fn has_annotations(&self) -> bool {
-        self.all_annotations().is_some()
     }
 
     /// The annotations that rules judge ([`is_judged`]), in their order.
@@ -147,7 +148,8 @@ impl<'a> RayObject<'a> {
             .is_some_and(|value| value.eq_ignore_ascii_case("true"))
     }
 
-    fn all_annotations(&self) -> Option<&'a Fields> {
+    /// The annotations of whatever names.
+    pub fn all_annotations(&self) -> Option<&'a Fields> {
         object_at(self.metadata()?, "annotations")
     }
 

@@ -1,6 +1,5 @@
 //! The autoscaler that scales a cluster: the annotation `rayfit.dev/reconcile`.
 
-use std::fmt;
 use std::str::FromStr;
 
 use schemars::JsonSchema;
@@ -23,8 +22,22 @@ pub const SETTINGS: &str = "rayfit.dev/settings";
 pub const PREFIX: &str = "rayfit.dev/";
 
 /// The scaler of a cluster.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Deserialize, Serialize, JsonSchema)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    Hash,
+    Default,
+    Deserialize,
+    Serialize,
+    JsonSchema,
+    strum::Display,
+    strum::IntoStaticStr,
+)]
 #[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "lowercase")]
 pub enum ReconcileMode {
     /// Ray's own autoscaler container, which also scales clusters without an annotation.
     #[default]
@@ -40,23 +53,13 @@ impl ReconcileMode {
     pub const ALL: [Self; 3] = [Self::Ray, Self::Central, Self::Sidecar];
 
     /// The value of the annotation.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Ray => "ray",
-            Self::Central => "central",
-            Self::Sidecar => "sidecar",
-        }
+    pub fn name(self) -> &'static str {
+        self.into()
     }
 
     /// True where Rayfit scales the cluster, and not Ray's own autoscaler container.
     pub const fn is_ours(self) -> bool {
         !matches!(self, Self::Ray)
-    }
-}
-
-impl fmt::Display for ReconcileMode {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
     }
 }
 

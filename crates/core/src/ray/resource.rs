@@ -3,7 +3,6 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::fmt;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -245,8 +244,13 @@ pub fn bytes(quantity: Quantity) -> i64 {
 }
 
 /// Amounts of CPU and memory.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema, thiserror::Error)]
 #[serde(rename_all = "camelCase")]
+#[error(
+    "{} CPU and {}",
+    Quantity::from_milli(*cpu_milli).display_cpu(),
+    Quantity::from_units(*memory_bytes).display_memory()
+)]
 pub struct CpuAndMemory {
     /// Thousandths of cores.
     pub cpu_milli: i64,
@@ -262,14 +266,6 @@ impl CpuAndMemory {
             cpu_milli: both(self.cpu_milli, other.cpu_milli),
             memory_bytes: both(self.memory_bytes, other.memory_bytes),
         }
-    }
-}
-
-impl fmt::Display for CpuAndMemory {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let cpu = Quantity::from_milli(self.cpu_milli).display_cpu();
-        let memory = Quantity::from_units(self.memory_bytes).display_memory();
-        write!(f, "{cpu} CPU and {memory}")
     }
 }
 

@@ -51,7 +51,8 @@ pub struct ReportEntry {
 }
 
 /// Input that could not be read.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{}: {reason}", ForeignText(file))]
 pub struct UnreadInput {
     /// The file as it was named, or `<stdin>`.
     pub file: String,
@@ -60,25 +61,14 @@ pub struct UnreadInput {
 }
 
 /// The reason for which input could not be read.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Unreadable {
     /// The file could not be opened or read; the text says why.
+    #[error("{0}")]
     File(String),
     /// It is not a manifest.
+    #[error("line {} column {}: {}", .0.at.line, .0.at.column, .0)]
     Content(YamlFault),
-}
-
-impl std::fmt::Display for UnreadInput {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let file = ForeignText(&self.file);
-        match &self.reason {
-            Unreadable::File(reason) => write!(f, "{file}: {reason}"),
-            Unreadable::Content(fault) => {
-                let (line, column) = (fault.at.line, fault.at.column);
-                write!(f, "{file}: line {line} column {column}: {fault}")
-            }
-        }
-    }
 }
 
 /// The severity of a finding of a mode, as compilers name it. Findings of rules that are off are never reported.

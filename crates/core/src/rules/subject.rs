@@ -70,7 +70,7 @@ impl<'a> Subject<'a> {
 
     /// The path of an annotation of the object, or of the place where it is to be added.
     pub fn annotation_path(&self, name: &'static str) -> FieldPath {
-        if self.object.has_annotations() {
+        if self.object.all_annotations().is_some() {
             FieldPath::annotation(name)
         } else {
             FieldPath::of(&["metadata", "annotations"])

@@ -11,7 +11,8 @@ const LENGTH: usize = 28;
 /// The id of a Ray node: 28 bytes, or 56 hexadecimal digits in text.
 ///
 /// Only such an id may be sent to a GCS: an id of any other length aborts the process of the GCS.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, thiserror::Error)]
+#[error("{}", hex(.0))]
 pub struct NodeId([u8; LENGTH]);
 
 impl NodeId {
@@ -51,12 +52,6 @@ impl FromStr for NodeId {
                 .ok_or_else(wrong)?;
         }
         Ok(Self(bytes))
-    }
-}
-
-impl fmt::Display for NodeId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&hex(&self.0))
     }
 }
 

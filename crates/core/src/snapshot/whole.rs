@@ -1,9 +1,7 @@
 //! The snapshot, as decisions take it, and as it is written in a file: there with pods as the API server returns them,
 //! whoever owns them.
 
-use std::borrow::Cow;
-
-use schemars::{JsonSchema, Schema, SchemaGenerator};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -22,8 +20,9 @@ pub const API_VERSION: &str = "rayfit.dev/v1alpha1";
 pub const KIND: &str = "Snapshot";
 
 /// The state of one RayCluster at one moment.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", from = "SnapshotFile")]
+#[schemars(with = "SnapshotFile")]
 pub struct Snapshot {
     /// The version of the format, `rayfit.dev/v1alpha1`.
     pub api_version: String,
@@ -71,7 +70,7 @@ impl Snapshot {
 /// The state of one RayCluster at one moment.
 #[derive(Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[schemars(rename = "Snapshot")]
+#[schemars(inline)]
 struct SnapshotFile {
     /// The version of the format, `rayfit.dev/v1alpha1`.
     api_version: String,
@@ -100,16 +99,6 @@ struct SnapshotFile {
     /// The controller's memory of earlier rounds. A decision without it is safe too.
     #[serde(default)]
     history: History,
-}
-
-impl JsonSchema for Snapshot {
-    fn schema_name() -> Cow<'static, str> {
-        SnapshotFile::schema_name()
-    }
-
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        SnapshotFile::json_schema(generator)
-    }
 }
 
 impl From<SnapshotFile> for Snapshot {

@@ -67,7 +67,15 @@ pub(super) fn edit(
     pointer: &str,
     value: Option<&Value>,
 ) -> Result<TextEdit, EditRefusal> {
-    let editor = Editor::new(tree, text);
+    let target = |node: &TreeNode| match node.content {
+        NodeContent::Alias(target) => Some(target),
+        _ => None,
+    };
+    let editor = Editor {
+        tree,
+        lines: SourceLines(text),
+        anchored: tree.iter().filter_map(target).collect(),
+    };
     let mut steps: Vec<String> = pointer.split('/').skip(1).map(super::place::key).collect();
     let (Some(last), Some(root)) = (steps.pop(), tree.first()) else {
         return Err(EditRefusal::Absent);
@@ -99,31 +107,6 @@ struct Editor<'a> {
 }
 
 impl<'a> Editor<'a> {
-    fn new(tree: &'a Tree, text: &'a str) -> Self {
-        let target = |node: &TreeNode| match node.content {
-            NodeContent::Alias(target) => Some(target),
-            _ => None,
-        };
-        Self {
-            tree,
-            lines: SourceLines(text),
-            anchored: tree.iter().filter_map(target).collect(),
-        }
-    }
-
-    fn written(
-        &self,
-        key: Option<TreeNodeId>,
-        id: TreeNodeId,
-    ) -> Result<WrittenNode<'a>, EditRefusal> {
-        let key = key.and_then(|key| tree::node(self.tree, key));
-        let node = tree::node(self.tree, id).ok_or(EditRefusal::Absent)?;
-        if self.anchored.contains(&id) || matches!(node.content, NodeContent::Alias(_)) {
-            return Err(EditRefusal::Alias);
-        }
-        Ok(WrittenNode { key, id, node })
-    }
-
     /// The value one step below.
     fn child(
         &self,
@@ -150,7 +133,15 @@ impl<'a> Editor<'a> {
             }
             NodeContent::Scalar(_) | NodeContent::Alias(_) => return Err(EditRefusal::Absent),
         }
-        found.map(|(key, id)| self.written(key, id)).transpose()
+        let Some((key, id)) = found else {
+            return Ok(None);
+        };
+        let key = key.and_then(|key| tree::node(self.tree, key));
+        let node = tree::node(self.tree, id).ok_or(EditRefusal::Absent)?;
+        if self.anchored.contains(&id) || matches!(node.content, NodeContent::Alias(_)) {
+            return Err(EditRefusal::Alias);
+        }
+        Ok(Some(WrittenNode { key, id, node }))
     }
 
     /// A list or mapping in brackets or braces.

@@ -57,7 +57,7 @@ impl Expander<'_> {
             }),
             NodeContent::Sequence(items) => items.iter().map(|item| self.item(*item)).collect(),
             NodeContent::Mapping(entries) => self.mapping(entries).map(Value::Object),
-            NodeContent::Alias(target) => self.alias(node, *target, Self::value),
+            NodeContent::Alias(target) => self.alias(node, *target),
         };
         self.depth -= 1;
         value
@@ -98,12 +98,7 @@ impl Expander<'_> {
     }
 
     /// Continues with the value that an alias stands for.
-    fn alias<T>(
-        &mut self,
-        node: &TreeNode,
-        target: TreeNodeId,
-        then: impl FnOnce(&mut Self, &TreeNode) -> Result<T, YamlFault>,
-    ) -> Result<T, YamlFault> {
+    fn alias(&mut self, node: &TreeNode, target: TreeNodeId) -> Result<Value, YamlFault> {
         let tree = self.tree;
         let Some(anchored) = tree::node(tree, target).filter(|_| !self.inside.contains(&target))
         else {
@@ -115,7 +110,7 @@ impl Expander<'_> {
             ));
         };
         self.inside.push(target);
-        let result = then(self, anchored);
+        let result = self.value(anchored);
         self.inside.pop();
         result
     }

@@ -187,17 +187,29 @@ fn observed(decided: &Decided<'_>) -> ByGroup<u64> {
     config.count(decided.situation.own_pods.iter().filter(stays))
 }
 
-/// Sets the `replicas` of groups as Ray does, which writes them only in a round in which it launches or deletes pods.
+/// Sets the `replicas` of groups as Ray does, which writes them only in a round in which it launches or deletes pods:
+/// the nodes that are asked for or exist, plus launches, minus deletions, in whole replicas rounded down. (Ray,
+/// `cloud_provider.py`, `_initialize_scale_request`.)
 fn set_replicas_as_ray(decided: &Decided<'_>, plans: &mut [GroupPlan]) {
     let observed = observed(decided);
     let acts = |plan: &GroupPlan| plan.launch_now > 0 || !plan.delete.is_empty();
     let acts = plans.iter().any(acts);
     for (plan, (number, group)) in plans.iter_mut().zip(workers(decided)) {
-        plan.replicas = if acts {
-            as_ray(observed[number], group, plan)
-        } else {
-            group.replicas.or(group.min_replicas).unwrap_or(0)
-        };
+        if !acts {
+            plan.replicas = group.replicas.or(group.min_replicas).unwrap_or(0);
+            continue;
+        }
+        // Ray reads `replicas` that are absent as 1, whatever KubeRay makes of them.
+        let requested = group
+            .replicas
+            .unwrap_or(1)
+            .max(group.min_replicas.unwrap_or(0));
+        let nodes = group.nodes(requested).max(observed[number]);
+        let nodes = nodes.saturating_add(plan.launch_now);
+        let nodes = nodes.saturating_sub(plan.delete.len() as u64);
+        let replicas = nodes.checked_div(group.hosts).unwrap_or(0);
+        let replicas = i64::try_from(replicas).unwrap_or(i64::MAX);
+        plan.replicas = replicas.min(group.max_replicas.unwrap_or(0));
     }
 }
 
@@ -262,24 +274,6 @@ fn count_evicted(
         room -= counted * group.hosts;
         plan.replicas = plan.replicas.saturating_add_unsigned(counted);
     }
-}
-
-/// `replicas` by Ray's arithmetic: the nodes that are asked for or exist, plus launches, minus
-/// deletions, in whole replicas rounded down. (Ray, `cloud_provider.py`,
-/// `_initialize_scale_request`.)
-fn as_ray(observed: u64, group: &GroupSpec, plan: &GroupPlan) -> i64 {
-    // Ray reads `replicas` that are absent as 1, whatever KubeRay makes of them.
-    let requested = group
-        .replicas
-        .unwrap_or(1)
-        .max(group.min_replicas.unwrap_or(0));
-    let nodes = group.nodes(requested).max(observed);
-    let nodes = nodes.saturating_add(plan.launch_now);
-    let nodes = nodes.saturating_sub(plan.delete.len() as u64);
-    let replicas = nodes.checked_div(group.hosts).unwrap_or(0);
-    i64::try_from(replicas)
-        .unwrap_or(i64::MAX)
-        .min(group.max_replicas.unwrap_or(0))
 }
 
 /// `replicas` for every pod that stays and every launch that is still needed, rounded up to whole

@@ -61,8 +61,14 @@ impl NodeHeadroom {
 
     /// Takes what a pod asks for.
     pub(crate) fn take(&mut self, load: Amounts) {
-        self.cpu = less(self.cpu, load.cpu.unwrap_or_default());
-        self.memory = less(self.memory, load.memory.unwrap_or_default());
+        // A resize that the kubelet defers is requested already, so what is left can be below zero, and
+        // then says how much has to go before anything fits.
+        let less = |from: Quantity, amount: Option<Quantity>| {
+            let rest = from.checked_sub(amount.unwrap_or_default());
+            rest.unwrap_or_default()
+        };
+        self.cpu = less(self.cpu, load.cpu);
+        self.memory = less(self.memory, load.memory);
     }
 
     /// Puts back what a pod asked for.
@@ -99,16 +105,7 @@ impl NodeHeadroom {
 
     /// Takes what a pod gains between two sizes off the headroom.
     pub(crate) fn give(&mut self, current: Size, goal: Size) {
-        self.cpu = less(self.cpu, from_cores(goal.cpu - current.cpu));
-        self.memory = less(
-            self.memory,
-            Quantity::from_units(goal.memory - current.memory),
-        );
+        let (cpu, memory) = (goal.cpu - current.cpu, goal.memory - current.memory);
+        self.take(Amounts::new(from_cores(cpu), Quantity::from_units(memory)));
     }
-}
-
-fn less(from: Quantity, amount: Quantity) -> Quantity {
-    // A resize that the kubelet defers is requested already, so what is left can be below zero, and
-    // then says how much has to go before anything fits.
-    from.checked_sub(amount).unwrap_or_default()
 }

@@ -35,7 +35,7 @@ pub enum ProblemPlace {
     #[error("{0}")]
     Field(String),
     /// The annotation `ray.io/ippr`, and in it the entry of a group.
-    #[error("metadata.annotations[{ANNOTATION:?}]{}", entry(group.as_deref()))]
+    #[error("metadata.annotations[{ANNOTATION:?}]{}", group.as_ref().map(|group| format!(".groups.{group}")).unwrap_or_default())]
     Ippr {
         /// The name of the group, if the problem is its entry's.
         group: Option<String>,
@@ -241,13 +241,6 @@ impl ProblemReason {
         }
         reason
     }
-}
-
-/// The entry of a group in the annotation, as the end of a path.
-fn entry(group: Option<&str>) -> String {
-    group
-        .map(|group| format!(".groups.{group}"))
-        .unwrap_or_default()
 }
 
 text_in_json!(ProblemPlace, ProblemReason);

@@ -174,7 +174,7 @@ pub(crate) fn enforce_idle(
         };
         #[expect(clippy::cast_precision_loss, reason = "Ray does so, too")]
         let is_idle_for = |timeout: f64| node.idle_ms as f64 > timeout * 1000.0;
-        let (staying, min) = (removal.count(group), config.min);
+        let (staying, min) = (removal.counts[group], config.min);
         if node.fate != Fate::Stay
             || node.head
             || !node.is_unneeded()
@@ -300,11 +300,6 @@ impl PartialRemoval {
             counts: state.count(PlannedNode::stays),
             parts: HashMap::default(),
         }
-    }
-
-    /// The number of nodes of a group that stay.
-    pub(crate) fn count(&self, group: GroupIndex) -> u64 {
-        self.counts[group]
     }
 
     /// Removes as many nodes of an entry as its group has above `least`.

@@ -6,7 +6,7 @@ use crate::plan::demand::shape::ShapeId;
 use crate::plan::list::NodeIndex;
 use crate::plan::nodes::node::{Fate, PlannedNode, Stage};
 use crate::plan::outcome::cause::RemovalCause;
-use crate::plan::packing::fit::admits;
+use crate::plan::packing::servable::could_hold;
 use crate::plan::packing::state::DecisionState;
 use crate::plan::removal::enforce::PartialRemoval;
 use crate::plan::slices::growth_backoff::reason::CountedAtBase;
@@ -18,15 +18,9 @@ pub(crate) const WITHDRAWN_AFTER_S: f64 = 60.0;
 /// burst a node is idle for a moment only.
 const IDLE_MS: i64 = 5_000;
 
-/// Gives up launches that no demand needs, and what the placement groups of these bundles leave behind.
-pub(crate) fn unneeded(state: &mut DecisionState, bundles: &HashSet<ShapeId>) {
-    launches(state);
-    scattered(state, bundles);
-}
-
 /// Gives up launches of blocked groups that have no pod and that no demand needs, because it went to another group:
 /// they cost nothing.
-fn launches(state: &mut DecisionState) {
+pub(crate) fn launches(state: &mut DecisionState) {
     let mut removal = PartialRemoval::begin(state);
     for number in state.order.clone() {
         let (node, tables) = (&state.nodes[number], &state.tables);
@@ -48,7 +42,7 @@ fn launches(state: &mut DecisionState) {
 /// Gives up what placement groups leave behind that did not get all of their pods: nodes that are pending or idle, and
 /// that could hold one of these bundles of placement groups that have been given up. Others need their room to become
 /// whole. All other nodes keep their idle time: they are none of what these left behind.
-fn scattered(state: &mut DecisionState, bundles: &HashSet<ShapeId>) {
+pub(crate) fn scattered(state: &mut DecisionState, bundles: &HashSet<ShapeId>) {
     if bundles.is_empty() {
         return;
     }
@@ -58,28 +52,27 @@ fn scattered(state: &mut DecisionState, bundles: &HashSet<ShapeId>) {
             Stage::Queued | Stage::Requested | Stage::Allocated
         );
         let is_left = is_pending || node.is_idle() && node.idle_ms >= IDLE_MS;
-        is_left && node.is_unneeded() && could_hold(state, node, bundles)
+        is_left && node.is_unneeded() && could_hold_one(state, node, bundles)
     };
     give_up(state, RemovalCause::Scattered, is_spare);
 }
 
 /// True if an empty node of that kind could hold one of the bundles, at the size that it has or may
 /// grow to.
-fn could_hold(state: &DecisionState, node: &PlannedNode, bundles: &HashSet<ShapeId>) -> bool {
+fn could_hold_one(state: &DecisionState, node: &PlannedNode, bundles: &HashSet<ShapeId>) -> bool {
     // Whoever runs code in a Ray cluster may ask for any number of bundles, each of another shape.
     if !state.work.spend(bundles.len()) {
         return false;
     }
     let template = state.group(node).map(|group| &group.template);
-    bundles.iter().any(|bundle| {
-        let shape = state.shapes.get(*bundle);
-        let has_enough = |(name, needed)| {
-            let has = node.amounts.total(name).unwrap_or(0.0);
-            let most = template.and_then(|template| template.amounts.total(name));
-            state.names.is_implicit(name) || has.max(most.unwrap_or(has)) >= needed
-        };
-        admits(shape, &node.labels) && shape.positive().all(has_enough)
-    })
+    let total = |node: &PlannedNode, name| node.amounts.total(name).unwrap_or(0.0);
+    let has = |name| {
+        template
+            .map_or(0.0, |most| total(most, name))
+            .max(total(node, name))
+    };
+    let mut shapes = bundles.iter().map(|bundle| state.shapes.get(*bundle));
+    shapes.any(|shape| could_hold(state, node, shape, has))
 }
 
 /// Gives up the pods without a Kubernetes node that no demand needs, of groups in growth back-off: they could not be of

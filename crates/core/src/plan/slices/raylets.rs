@@ -5,7 +5,6 @@ use crate::plan::growth::pod_size;
 use crate::plan::growth::resize::ResizeProgress;
 use crate::plan::growth::size::counted;
 use crate::plan::nodes::group::ClusterConfig;
-use crate::plan::nodes::node::{PlannedNode, SizeNames};
 use crate::plan::outcome::amounts::amount_text;
 use crate::plan::outcome::problem::{COUNTED_UP_TO_TOTAL, Problem, ProblemPlace, ProblemReason};
 use crate::plan::packing::state::DecisionState;
@@ -23,35 +22,32 @@ const RAYLET_STEP: f64 = 1e-4;
 pub(crate) fn mend(state: &mut DecisionState) {
     let names = (state.cpu, state.memory);
     for node in state.nodes.iter_mut() {
-        mend_one(node, names);
-    }
-}
-
-fn mend_one(node: &mut PlannedNode, names: SizeNames) {
-    let runs = node.ray_id().is_some();
-    let raylet = node.raylet_size();
-    let Some(resize) = &mut node.resize else {
-        return;
-    };
-    let current = resize.current;
-    // A raylet that starts rounds the CPU up to whole cores and finds its memory by itself, so that
-    // these amounts may differ from the pod's.
-    let at_first_size = current == resize.base;
-    let differs = raylet.is_some_and(|(cpu, memory)| {
-        let is_apart = |cores: f64| (cpu - cores).abs() > RAYLET_STEP;
-        let is_cpu_apart =
-            is_apart(current.cpu) && (!at_first_size || is_apart(current.cpu.ceil()));
-        let counts_memory = resize.noted.is_some() || !at_first_size;
-        is_cpu_apart || counts_memory && (memory - counted(current.memory)).abs() > 1.0
-    });
-    let is_quiet = resize.note.resizing_at.is_none() && resize.progress == ResizeProgress::Finished;
-    resize.noted_sync = runs && (resize.is_to_sync() || is_quiet && differs);
-    if resize.noted_sync {
-        resize.note.resizing_at = None;
-    }
-    let is_taken_back = resize.is_to_send() && resize.desired == current;
-    if resize.noted_sync || runs && is_taken_back {
-        node.set_size(names, current);
+        let runs = node.ray_id().is_some();
+        let raylet = node.raylet_size();
+        let Some(resize) = &mut node.resize else {
+            continue;
+        };
+        let current = resize.current;
+        // A raylet that starts rounds the CPU up to whole cores and finds its memory by itself, so that
+        // these amounts may differ from the pod's.
+        let at_first_size = current == resize.base;
+        let differs = raylet.is_some_and(|(cpu, memory)| {
+            let is_apart = |cores: f64| (cpu - cores).abs() > RAYLET_STEP;
+            let is_cpu_apart =
+                is_apart(current.cpu) && (!at_first_size || is_apart(current.cpu.ceil()));
+            let counts_memory = resize.noted.is_some() || !at_first_size;
+            is_cpu_apart || counts_memory && (memory - counted(current.memory)).abs() > 1.0
+        });
+        let is_quiet =
+            resize.note.resizing_at.is_none() && resize.progress == ResizeProgress::Finished;
+        resize.noted_sync = runs && (resize.is_to_sync() || is_quiet && differs);
+        if resize.noted_sync {
+            resize.note.resizing_at = None;
+        }
+        let is_taken_back = resize.is_to_send() && resize.desired == current;
+        if resize.noted_sync || runs && is_taken_back {
+            node.set_size(names, current);
+        }
     }
 }
 

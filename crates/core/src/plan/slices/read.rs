@@ -127,7 +127,12 @@ fn in_numbers<'a>(
     problems.extend(assemble::read_resizes(&mut state, rows, read));
     state.tables.sizes = notes;
     settings.with(Slice::Raylets, || raylets::mend(&mut state));
-    faults::note_waits(&mut state, rows, now);
+    for (number, row) in state.nodes.positions().zip(rows) {
+        if let Some(pod) = row.pod.filter(|pod| pod.is_unschedulable()) {
+            let age = (now - pod.created().unwrap_or(now)).max(0.0);
+            state.tables.unschedulable_s.insert(number, age);
+        }
+    }
     settings.with(Slice::GrowthBackoff, || {
         let too_large = &evidence.has_too_large;
         backoff::mark(&mut state, situation.history(), too_large, now);

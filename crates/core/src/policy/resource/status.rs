@@ -3,6 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::snapshot::is_default;
+
 /// The results of the background audit, and whether the policy could be read.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
@@ -44,32 +46,24 @@ pub struct RuleCount {
     pub rule: String,
 
     /// Objects with findings that deny.
-    #[serde(skip_serializing_if = "is_zero")]
+    #[serde(skip_serializing_if = "is_default")]
     pub denied: i64,
 
     /// Objects with findings that warn.
-    #[serde(skip_serializing_if = "is_zero")]
+    #[serde(skip_serializing_if = "is_default")]
     pub warned: i64,
 
     /// Objects with findings that are only recorded.
-    #[serde(skip_serializing_if = "is_zero")]
+    #[serde(skip_serializing_if = "is_default")]
     pub audited: i64,
 
     /// Of the recorded ones, those that are exempt.
-    #[serde(skip_serializing_if = "is_zero")]
+    #[serde(skip_serializing_if = "is_default")]
     pub exempt: i64,
 
     /// Objects that would be denied only if this rule were enforced.
-    #[serde(skip_serializing_if = "is_zero")]
+    #[serde(skip_serializing_if = "is_default")]
     pub would_deny: i64,
-}
-
-#[expect(
-    clippy::trivially_copy_pass_by_ref,
-    reason = "serde passes a reference"
-)]
-fn is_zero(count: &i64) -> bool {
-    *count == 0
 }
 
 /// An object with findings.

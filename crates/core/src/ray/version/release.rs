@@ -1,12 +1,12 @@
 //! Versions of Ray, from `rayVersion` or from the tag of an official image.
 
-use std::fmt;
 use std::str::FromStr;
 
 use crate::text::Misread;
 
 /// A release of Ray. Later releases are greater.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, thiserror::Error)]
+#[error("{major}.{minor}.{patch}")]
 pub struct RayVersion {
     /// The 2 of 2.56.0.
     pub major: u32,
@@ -49,12 +49,6 @@ impl RayVersion {
         (owner == "rayproject" && (name == "ray" || name.starts_with("ray-")))
             .then(|| Self::of_image(image))
             .flatten()
-    }
-}
-
-impl fmt::Display for RayVersion {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}.{}.{}", self.major, self.minor, self.patch)
     }
 }
 

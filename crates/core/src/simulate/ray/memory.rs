@@ -60,19 +60,13 @@ impl Ray {
         self.living().any(|(_, node)| reports(node, now))
     }
 
-    /// Checks whether a node uses more memory than its memory monitor allows.
-    pub fn is_above_monitor(&self, number: usize, now: Moment) -> bool {
-        let most = self.nodes[number].monitor_bytes;
-        most.is_some_and(|most| self.memory_in_use(number, now) > most)
-    }
-
-    /// Kills the process of a job if a node that has so much memory uses too much: the kernel does so
-    /// where more is used than there is, and Ray's memory monitor before that, when it checks (`is_check`). Returns
-    /// the job, and the seconds after which it waits for resources again, unless it is lost.
+    /// Kills the process of a job if a node that has so much memory (`total`) uses too much of it (`in_use`): the
+    /// kernel does so where more is used than there is, and Ray's memory monitor before that, when it checks
+    /// (`is_check`). Returns the job, and the seconds after which it waits for resources again, unless it is lost.
     pub fn relieve(
         &mut self,
         number: usize,
-        total: i64,
+        (in_use, total): (i64, i64),
         is_check: bool,
         now: Moment,
     ) -> Option<(usize, Option<f64>)> {
@@ -80,7 +74,7 @@ impl Ray {
         let killable = self.nodes[number].with_memory.iter().copied();
         let is_process = |job: &usize| matches!(self.jobs.all[*job].need, JobNeed::Shape(_));
         let killable: Vec<usize> = killable.filter(is_process).collect();
-        let (job, is_retried, pause) = if self.memory_in_use(number, now) > total {
+        let (job, is_retried, pause) = if in_use > total {
             // The kernel kills the largest process, which counts as a crash of its worker. The number decides
             // between equal ones, so that equal simulations stay equal.
             let size = |job: &usize| (self.jobs.all[*job].bytes(now), *job);
@@ -89,7 +83,7 @@ impl Ray {
             let is_retried = *retries > 0;
             *retries = retries.saturating_sub(1);
             (largest, is_retried, RETRY_S.0)
-        } else if is_check && self.is_above_monitor(number, now) {
+        } else if is_check && self.nodes[number].is_above_monitor(in_use) {
             // The monitor kills the newest job that may be tried again, or else the newest.
             // (`worker_killing_policy_group_by_owner.cc`; all jobs of a trace have one owner.) What it tries
             // again does not count.

@@ -90,6 +90,11 @@ impl RayNode {
         self.running == 0 && self.objects == 0
     }
 
+    /// Checks whether so much memory in use is more than its memory monitor allows.
+    pub fn is_above_monitor(&self, in_use: i64) -> bool {
+        self.monitor_bytes.is_some_and(|most| in_use > most)
+    }
+
     /// The resources that are free.
     pub fn free(&self) -> Bundle {
         let mut free = self.total.clone();

@@ -119,11 +119,7 @@ pub(super) fn bytes(place: &Place, field: &str, amount: f64) -> Result<u64, Trac
 /// A text from another tool as a name, without what would be refused in a name.
 pub(super) fn as_name(text: &str) -> String {
     let mut name: String = text.chars().filter(|char| !is_obeyed(*char)).collect();
-    let mut end = name.len().min(NAME_BYTES);
-    while !name.is_char_boundary(end) {
-        end -= 1;
-    }
-    name.truncate(end);
+    name.truncate(name.floor_char_boundary(NAME_BYTES));
     name
 }
 

@@ -6,7 +6,6 @@
 
 mod field;
 
-use std::fmt;
 use std::str::FromStr;
 
 pub use field::{PolicyField, VariedField};
@@ -27,7 +26,8 @@ use crate::text::{nearest, shown_text};
 const MOST_VALUES: usize = 50;
 
 /// A field, and the values that it is to have one after the other.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[error("{}{field}", group.as_ref().map(|group| format!("{group}/")).unwrap_or_default())]
 pub struct Variation {
     /// The field.
     pub field: VariedField,
@@ -143,15 +143,6 @@ impl Variation {
             }
         }
         Ok(())
-    }
-}
-
-impl fmt::Display for Variation {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Some(group) = &self.group {
-            write!(f, "{group}/")?;
-        }
-        self.field.fmt(f)
     }
 }
 

@@ -233,9 +233,7 @@ pub(super) fn unscheduled(reason: &str) -> PodCondition {
         kind: "PodScheduled".to_owned(),
         status: "False".to_owned(),
         reason: Some(reason.to_owned()),
-        message: None,
-        observed_generation: None,
-        last_transition_time: None,
+        ..PodCondition::default()
     }
 }
 

@@ -8,17 +8,29 @@ use crate::snapshot::moment::seconds;
 
 /// A program that makes Kubernetes nodes for pods, by the name with which it reports Events.
 #[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    JsonSchema,
+    strum::IntoStaticStr,
 )]
+#[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
 pub enum NodeAutoscaler {
     /// Karpenter.
-    #[serde(rename = "karpenter")]
     Karpenter,
     /// The Karpenter of Amazon's EKS Auto Mode.
     #[serde(rename = "eks-auto-mode/compute")]
+    #[strum(serialize = "eks-auto-mode/compute")]
     EksAutoMode,
     /// Cluster-autoscaler, also that of Google and Azure.
-    #[serde(rename = "cluster-autoscaler")]
     ClusterAutoscaler,
 }
 
@@ -26,12 +38,8 @@ impl NodeAutoscaler {
     pub(super) const ALL: [Self; 3] = [Self::Karpenter, Self::EksAutoMode, Self::ClusterAutoscaler];
 
     /// The name with which it reports Events.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Karpenter => "karpenter",
-            Self::EksAutoMode => "eks-auto-mode/compute",
-            Self::ClusterAutoscaler => "cluster-autoscaler",
-        }
+    pub fn name(self) -> &'static str {
+        self.into()
     }
 
     /// The outlook that an Event of this reason gives for a pod. (Karpenter,

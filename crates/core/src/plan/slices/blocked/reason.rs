@@ -67,11 +67,15 @@ impl PodTrouble {
                 format!("pod {pod} waits for its scheduling gate {gate:?} to be removed")
             }
             Self::Unschedulable => format!("no Kubernetes node takes pod {pod}"),
-            Self::NoNodeComes(by, message) => format!(
-                "no Kubernetes node takes pod {pod}, and {} says that none comes{}",
-                by.name(),
-                in_words(message)
-            ),
+            Self::NoNodeComes(by, message) => {
+                // Quoted and escaped: whoever may create Events in the namespace chose these words.
+                let words = Some(format!(": {message:?}")).filter(|_| !message.is_empty());
+                format!(
+                    "no Kubernetes node takes pod {pod}, and {} says that none comes{}",
+                    by.name(),
+                    words.unwrap_or_default()
+                )
+            }
             Self::NoImage => format!("an image of pod {pod} cannot be pulled"),
             Self::NoContainer => format!("a container of pod {pod} cannot be made"),
             Self::Crashes => format!("a container of pod {pod} ends again and again"),
@@ -161,15 +165,6 @@ impl BlockReason {
             Self::ScaleGate(_) | Self::NotCreated | Self::Lately { .. } => None,
         }
     }
-}
-
-/// The words of a node autoscaler, as the end of a sentence. They are quoted and escaped: whoever may create Events in
-/// the namespace chose them.
-fn in_words(message: &str) -> String {
-    if message.is_empty() {
-        return String::new();
-    }
-    format!(": {message:?}")
 }
 
 /// The cause why pods could not start, as the rest of a sentence.

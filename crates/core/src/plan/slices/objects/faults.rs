@@ -64,13 +64,3 @@ pub(crate) fn mark_going(
         node.fate = Fate::Remove(cause);
     }
 }
-
-/// Notes for how long pods have been without a Kubernetes node.
-pub(crate) fn note_waits(state: &mut DecisionState, rows: &[NodeRow<'_>], now: f64) {
-    for (number, row) in state.nodes.positions().zip(rows) {
-        if let Some(pod) = row.pod.filter(|pod| pod.is_unschedulable()) {
-            let age = (now - pod.created().unwrap_or(now)).max(0.0);
-            state.tables.unschedulable_s.insert(number, age);
-        }
-    }
-}

@@ -14,7 +14,7 @@ use crate::snapshot::gcs::{LiveNodes, ResourceRequest};
 const REPLACED: usize = 1_000;
 
 /// The goals of standby at a moment, each with the reason.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, PartialEq)]
 pub(crate) struct StandbyGoals {
     /// The largest share of the CPUs in use, in percent.
     pub(crate) share_percent: Option<(u32, StandbyReason)>,
@@ -83,14 +83,6 @@ impl StandbyGoals {
         let requests = self.requests.iter();
         let names = requests.flat_map(|(request, ..)| request.resources_bundle.keys());
         names.map(String::as_str)
-    }
-
-    /// True where nothing is to be kept ready.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.share_percent.is_none()
-            && self.cpus.is_none()
-            && self.requests.is_empty()
-            && self.minima.is_empty()
     }
 
     fn raise_headroom(&mut self, headroom: &Headroom, reason: &StandbyReason) {

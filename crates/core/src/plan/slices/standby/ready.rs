@@ -20,6 +20,7 @@ use crate::plan::slices::standby::goals::StandbyGoals;
 use crate::plan::slices::standby::reason::StandbyReason;
 use crate::snapshot::gcs::ResourceRequest;
 use crate::snapshot::history::StandbyMemory;
+use crate::snapshot::is_default;
 
 /// The most steps for finding room for standby. They never count towards the work budget of the
 /// decision about demand.
@@ -58,7 +59,7 @@ pub(crate) fn keep_ready(
     demands: &List<DemandIndex, Demand<'_>>,
 ) -> (Option<List<StandbyIndex, StandbyDemand>>, HashSet<String>) {
     // A decision out of steps is abandoned as a whole, so nothing more is worth finding.
-    if goals.is_empty() && situation.history().standby.is_empty() || state.work.is_over() {
+    if is_default(goals) && situation.history().standby.is_empty() || state.work.is_over() {
         return (Some(List::default()), HashSet::default());
     }
     let (cores_short, begins) = claims(state, situation, leftovers);

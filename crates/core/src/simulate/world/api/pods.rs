@@ -1,9 +1,9 @@
 //! The patches of pods: their annotations, and their sizes.
 
+use serde::Deserialize;
 use serde_json::Value;
 
 use super::refusal::refused;
-use crate::quantity::Quantity;
 use crate::ray::resource::Amounts;
 use crate::reconcile::effects::effect::PodPatch;
 use crate::reconcile::{Failure, Reply};
@@ -140,15 +140,10 @@ impl World {
 
 /// The amounts with those that a patch names.
 fn merged(amounts: Resources, patch: Option<&Value>) -> Resources {
-    let named = |part: &str| -> Amounts {
-        let get = |name: &str| Quantity::from_json(patch?.get(part)?.get(name)?).ok();
-        Amounts {
-            cpu: get("cpu"),
-            memory: get("memory"),
-        }
-    };
+    let named = patch.and_then(|patch| Resources::deserialize(patch).ok());
+    let named = named.unwrap_or_default();
     Resources {
-        requests: named("requests").or(amounts.requests),
-        limits: named("limits").or(amounts.limits),
+        requests: named.requests.or(amounts.requests),
+        limits: named.limits.or(amounts.limits),
     }
 }

@@ -59,8 +59,11 @@ impl World {
     pub(in crate::simulate::world) fn relieve(&mut self, node: usize, is_check: bool) {
         let pod = self.ray.nodes[node].pod;
         let limit = self.machines.pods[pod].memory();
+        let mut in_use = self.ray.memory_in_use(node, self.now);
         let mut has_killed = false;
-        while let Some((job, pause)) = self.ray.relieve(node, limit, is_check, self.now) {
+        while let Some((job, pause)) = (self.ray).relieve(node, (in_use, limit), is_check, self.now)
+        {
+            in_use = self.ray.memory_in_use(node, self.now);
             has_killed = true;
             self.ledger.out_of_memory += 1;
             let name = self.machines.pods[pod].name();
@@ -71,8 +74,10 @@ impl World {
         }
         if has_killed {
             self.ray_changed();
+            // Work that starts in the room may use memory at once.
+            in_use = self.ray.memory_in_use(node, self.now);
         }
-        if !is_check && self.ray.is_above_monitor(node, self.now) {
+        if !is_check && self.ray.nodes[node].is_above_monitor(in_use) {
             let next = self.now.next_multiple(CHECK_S);
             self.at(next, WorldEvent::MemoryCheck(node));
         }

@@ -5,7 +5,6 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
-use k8s_openapi::jiff::Timestamp;
 use kube::Client;
 use rayfit_core::object_audit;
 use rayfit_core::object_audit::AuditedObject;
@@ -20,6 +19,7 @@ use super::closing::Closing;
 use super::{AuditOptions, fail_closed, reports, status};
 use crate::apiserver::Informers;
 use crate::telemetry::Metrics;
+use crate::apiserver::server_time::own_timestamp as now;
 use crate::watch::follow::{Known, follow};
 use crate::watch::kinds::{ChangedPart, GATHERED, Nothing, fields, ray_objects};
 
@@ -215,14 +215,6 @@ async fn write(
         // The pause merges a burst of changes into one write.
         sleep(Duration::from_secs(1)).await;
     }
-}
-
-#[expect(
-    clippy::disallowed_methods,
-    reason = "the shell reads the clock for the core"
-)]
-pub(super) fn now() -> Timestamp {
-    Timestamp::now()
 }
 
 #[cfg(test)]

@@ -3,11 +3,11 @@
 use std::io::{self, Write as _};
 use std::time::Duration;
 
-use k8s_openapi::jiff::Timestamp;
 use rayfit_core::simulate::trace::{self, Recording, Trace};
 
 use super::Outcome;
 use super::live::{self, LiveArgs};
+use crate::apiserver::server_time::own_now;
 use super::shared::hashing::HashArgs;
 use super::shared::outcome;
 use super::shared::progress::Progress;
@@ -77,12 +77,8 @@ pub(super) fn record(
         let endpoint = live.gcs(cluster).await?.endpoint;
         follow(&Client::new(endpoint.as_ref().clone(), LIMITS), args).await
     })?;
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "actors that live now have lived until now"
-    )]
-    let now = Timestamp::now().as_duration().as_secs_f64();
-    let (trace, losses) = recording.finish(&cluster.name, now)?;
+    // Actors that live now have lived until now.
+    let (trace, losses) = recording.finish(&cluster.name, own_now())?;
     for loss in losses {
         outcome::warn(loss);
     }

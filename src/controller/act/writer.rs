@@ -15,6 +15,7 @@ use serde::de::{DeserializeOwned, IgnoredAny};
 use serde_json::Value;
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 
+use crate::apiserver::pages::Built;
 use crate::apiserver::patience::RequestFlow;
 use crate::apiserver::{Gate, Pass, error_chain};
 use crate::controller::lease::Fence;
@@ -87,9 +88,6 @@ impl Requests {
         }))
     }
 }
-
-/// A request, unless it could not be built.
-pub type Built = Result<hyper::http::Request<Vec<u8>>, kube::core::request::Error>;
 
 /// Sends the requests about one RayCluster.
 #[derive(Clone)]

@@ -90,6 +90,6 @@ pub async fn run(
     pool.run(changes, stop).await;
     // The Lease is given back only now, because the writes that have just ended relied on it.
     release.send_replace(true);
-    keeping.ended().await;
+    keeping.join_next().await;
     tracing::info!("scaling stopped, Lease given back");
 }

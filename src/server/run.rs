@@ -149,7 +149,7 @@ async fn serve(
     let stopped = async {
         let scaling_ends = async {
             if let Some(mut scaling) = scaling {
-                scaling.ended().await;
+                scaling.join_next().await;
             }
         };
         if let Some(serving) = serving {
@@ -309,7 +309,7 @@ async fn stop(options: &ServeOptions, shutdown: &Shutdown, mut serving: Task) {
     }
     shutdown.enter(Phase::Closing);
     tracing::info!(phase = ?Phase::Closing, "stopping");
-    if tokio::time::timeout(LAST_CALLS, serving.ended())
+    if tokio::time::timeout(LAST_CALLS, serving.join_next())
         .await
         .is_ok()
     {
@@ -317,7 +317,7 @@ async fn stop(options: &ServeOptions, shutdown: &Shutdown, mut serving: Task) {
     }
     shutdown.enter(Phase::Draining);
     tracing::info!(phase = ?Phase::Draining, "stopping");
-    let drained = tokio::time::timeout(options.drain_timeout, serving.ended()).await;
+    let drained = tokio::time::timeout(options.drain_timeout, serving.join_next()).await;
     if drained.is_err() {
         tracing::warn!("some connections did not end in time and are closed");
     }

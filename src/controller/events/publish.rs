@@ -246,7 +246,10 @@ mod tests {
     #[tokio::test]
     async fn an_event_that_is_gone_is_published_anew() {
         let seen = Arc::default();
-        let requests = Requests::new(forgetful(&seen), Gate::new(50, 100, Patience::default()));
+        let requests = Requests {
+            client: forgetful(&seen),
+            gate: Gate::new(50, 100, Patience::default()),
+        };
         let desk = Arc::new(Desk {
             outbox: Mutex::default(),
             filled: Notify::new(),

@@ -107,7 +107,7 @@ pub async fn follow(observed: Observed, client: Client, gate: Gate, fence: Fence
             for (pod, prospects) in &prospects {
                 tracing::trace!(namespace, pod, ?prospects, "what node autoscalers say");
             }
-            observed.put_prospects(&namespace, &pods, prospects);
+            observed.change(|store| store.put_prospects(&namespace, &pods, prospects));
         });
         (namespace, began.elapsed(), result)
     };

@@ -1,16 +1,13 @@
 //! `rayfit record --trace`: the workload of a live cluster, while it runs.
 
-use std::io::{self, Write as _};
 use std::time::Duration;
 
 use rayfit_core::simulate::trace::{self, Recording, Trace};
 
-use super::Outcome;
 use super::live::{self, LiveArgs};
-use crate::apiserver::server_time::own_now;
-use super::shared::hashing::HashArgs;
 use super::shared::outcome;
 use super::shared::progress::Progress;
+use crate::apiserver::server_time::own_now;
 use crate::controller::observe::Key;
 use crate::gcs::{Client, GcsLimits};
 
@@ -47,23 +44,6 @@ fn duration(text: &str) -> Result<Duration, String> {
     let seconds = number.and_then(|number| number.checked_mul(seconds));
     let seconds = seconds.filter(|seconds| (1..=168 * 3600).contains(seconds));
     seconds.map(Duration::from_secs).ok_or_else(wrong)
-}
-
-/// Records a cluster, and writes its trace.
-pub(super) fn run(
-    cluster: &Key,
-    live: &LiveArgs,
-    recording: &RecordingArgs,
-    hashing: &HashArgs,
-) -> anyhow::Result<Outcome> {
-    let trace = record(cluster, live, recording)?;
-    let trace = hashing.hashed(trace)?;
-    let mut out = io::BufWriter::new(io::stdout());
-    for line in trace::lines(&trace) {
-        writeln!(out, "{line}")?;
-    }
-    out.flush()?;
-    Ok(Outcome::Clean)
 }
 
 /// The trace of what a cluster runs from now on, and of what its GCS still knows. What was left out is

@@ -45,7 +45,7 @@ impl<F: FlowOfGroup> FairSemaphore<F> {
     pub async fn acquire(&self, flow: &F) -> FairPermit<F> {
         loop {
             // Nothing drops a task from the queue. One that was dropped would join it again.
-            if let Some(permit) = self.acquire_unless(flow, |_| false).await {
+            if let Some(permit) = self.acquire_within(flow, usize::MAX).await {
                 return permit;
             }
         }
@@ -54,28 +54,22 @@ impl<F: FlowOfGroup> FairSemaphore<F> {
     /// A permit, once it is the turn of this flow; `None` if `each` of it, or four times as many of its group, wait
     /// already.
     pub async fn acquire_within(&self, flow: &F, each: usize) -> Option<FairPermit<F>> {
-        let is_full = |waiting: &mut WaitingTasks<F>| {
-            // Tasks that have gone away meanwhile are still in the queue.
-            waiting.retain(flow, |next| !next.is_closed());
+        let is_full = |waiting: &WaitingTasks<F>| {
             waiting.len_of(flow) >= each
                 || waiting.len_of_group(flow.group()) >= each.saturating_mul(FLOWS)
         };
-        self.acquire_unless(flow, is_full).await
-    }
-
-    async fn acquire_unless(
-        &self,
-        flow: &F,
-        is_full: impl FnOnce(&mut WaitingTasks<F>) -> bool,
-    ) -> Option<FairPermit<F>> {
         let given = {
             let mut state = self.0.lock();
             if state.free > 0 {
                 state.free -= 1;
                 return Some(FairPermit(self.clone()));
             }
-            if is_full(&mut state.waiting) {
-                return None;
+            if is_full(&state.waiting) {
+                // Tasks that have gone away meanwhile are still in the queue.
+                state.waiting.retain(flow, |next| !next.is_closed());
+                if is_full(&state.waiting) {
+                    return None;
+                }
             }
             let (give, given) = oneshot::channel();
             drop(state.waiting.push(flow.clone(), give));

@@ -10,7 +10,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::net::{IpAddr, Ipv6Addr};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
@@ -60,7 +60,6 @@ pub enum Full {
 #[derive(Debug, Clone)]
 pub struct Shares {
     bounds: ShareBounds,
-    start: Instant,
     ledger: Arc<Mutex<Ledger>>,
     returned: Arc<Notify>,
 }
@@ -82,9 +81,8 @@ struct Account {
 /// The state that the holder of a share has in common with the ledger.
 #[derive(Debug, Default)]
 struct Holder {
-    /// The time since which the share waits for its client, in milliseconds after the start, plus
-    /// one; 0 while it is being worked on.
-    waiting: AtomicU64,
+    /// The time since which the share waits for its client; none while it is being worked on.
+    waiting: Mutex<Option<Instant>>,
     is_recalled: AtomicBool,
     recall: Notify,
 }
@@ -103,7 +101,6 @@ impl Shares {
     pub fn new(bounds: ShareBounds) -> Self {
         Self {
             bounds,
-            start: Instant::now(),
             ledger: Arc::default(),
             returned: Arc::default(),
         }
@@ -112,11 +109,10 @@ impl Shares {
     /// Takes `units` for `source`, and makes the largest holder give way if there is no more. The
     /// share counts as waiting for its client from now on.
     pub fn take(&self, source: ConnectionSource, units: usize) -> Result<Share, Full> {
-        let now = self.now();
         let mut ledger = self.ledger.lock();
-        ledger.make_room(&self.bounds, source, units, now, None)?;
+        ledger.make_room(&self.bounds, source, units, None)?;
         let holder = Arc::new(Holder::default());
-        holder.waiting.store(now, Ordering::Relaxed);
+        *holder.waiting.lock() = Some(Instant::now());
         let id = ledger.next;
         ledger.next += 1;
         ledger.used += units;
@@ -143,11 +139,6 @@ impl Shares {
     pub async fn returned(&self) {
         self.returned.notified().await;
     }
-
-    fn now(&self) -> u64 {
-        // 0 stands for a share that is being worked on.
-        u64::try_from(self.start.elapsed().as_millis()).unwrap_or(u64::MAX - 1) + 1
-    }
 }
 
 impl Ledger {
@@ -159,7 +150,7 @@ impl Ledger {
     fn largest(&self) -> Option<ConnectionSource> {
         let can_give = self.sources.iter().filter(|(_, account)| {
             let mut holders = account.holders.values();
-            holders.any(|(_, holder)| holder.waiting.load(Ordering::Relaxed) > 0)
+            holders.any(|(_, holder)| holder.waiting.lock().is_some())
         });
         let largest = can_give.max_by_key(|(_, account)| account.used)?;
         Some(*largest.0)
@@ -172,10 +163,8 @@ impl Ledger {
         bounds: &ShareBounds,
         source: ConnectionSource,
         units: usize,
-        now: u64,
         except: Option<u64>,
     ) -> Result<(), Full> {
-        let patience = u64::try_from(bounds.patience.as_millis()).unwrap_or(u64::MAX);
         loop {
             let own = self.used_by(source);
             let too_much = own + units > bounds.each;
@@ -188,7 +177,7 @@ impl Ledger {
             });
             let has_given = match other {
                 Some(other) => self.give_way(other, except, |_| true),
-                None => self.give_way(source, except, |since| now - since.min(now) >= patience),
+                None => self.give_way(source, except, |since| since.elapsed() >= bounds.patience),
             };
             if !has_given {
                 return Err(if too_much { Full::Source } else { Full::All });
@@ -202,14 +191,14 @@ impl Ledger {
         &mut self,
         source: ConnectionSource,
         except: Option<u64>,
-        may: impl Fn(u64) -> bool,
+        may: impl Fn(Instant) -> bool,
     ) -> bool {
         let Some(account) = self.sources.get(&source) else {
             return false;
         };
         let waiting = account.holders.iter().filter_map(|(id, (_, holder))| {
-            let since = holder.waiting.load(Ordering::Relaxed);
-            (since > 0 && may(since) && Some(*id) != except).then_some((since, *id))
+            let since = (*holder.waiting.lock())?;
+            (may(since) && Some(*id) != except).then_some((since, *id))
         });
         let Some((_, oldest)) = waiting.min() else {
             return false;
@@ -237,9 +226,8 @@ impl Share {
     /// Takes more units. This fails as well if the share was asked to give way.
     pub fn grow(&self, units: usize) -> Result<(), Full> {
         let Shares { bounds, .. } = &self.shares;
-        let now = self.shares.now();
         let mut ledger = self.shares.ledger.lock();
-        ledger.make_room(bounds, self.source, units, now, Some(self.id))?;
+        ledger.make_room(bounds, self.source, units, Some(self.id))?;
         let account = ledger.sources.get_mut(&self.source).ok_or(Full::All)?;
         let (count, _) = account.holders.get_mut(&self.id).ok_or(Full::All)?;
         *count += units;
@@ -250,18 +238,17 @@ impl Share {
 
     /// Marks the share as being worked on, so that it does not give way.
     pub fn works(&self) {
-        self.holder.waiting.store(0, Ordering::Relaxed);
+        *self.holder.waiting.lock() = None;
     }
 
     /// Marks the share as waiting for its client from now on.
     pub fn waits(&self) {
-        let now = self.shares.now();
-        self.holder.waiting.store(now, Ordering::Relaxed);
+        *self.holder.waiting.lock() = Some(Instant::now());
     }
 
     /// Returns whether the share waits for its client.
     pub fn is_waiting(&self) -> bool {
-        self.holder.waiting.load(Ordering::Relaxed) > 0
+        self.holder.waiting.lock().is_some()
     }
 
     /// Returns whether the share was asked to give way.
@@ -337,13 +324,11 @@ mod tests {
         let shares = shares(100, 2, Duration::from_hours(1));
         let held = [1, 1].map(|units| shares.take(source(1), units).unwrap());
         assert_eq!(shares.take(source(1), 1).unwrap_err(), Full::Source);
-        held[0].holder.waiting.store(1, Ordering::Relaxed);
-        let hour_later = 3_600_001;
-        let room = shares
-            .ledger
-            .lock()
-            .make_room(&shares.bounds, source(1), 1, hour_later, None);
-        room.unwrap();
+        let an_hour_before = |since: Instant| since.checked_sub(Duration::from_hours(1));
+        let mut since = held[0].holder.waiting.lock();
+        *since = since.and_then(an_hour_before);
+        drop(since);
+        shares.take(source(1), 1).unwrap();
         assert!(held[0].is_recalled() && !held[1].is_recalled());
     }
 

@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use futures_util::FutureExt as _;
 use tokio::sync::watch;
-use tokio::task::JoinHandle;
+use tokio::task::JoinSet;
 
 /// Supervises background tasks. Clones supervise the same tasks.
 #[derive(Debug, Clone, Default)]
@@ -35,18 +35,20 @@ pub struct TaskFailed {
     pub how: &'static str,
 }
 
-/// A supervised task. Dropping it stops the task, which does not count as a failure.
-#[derive(Debug)]
-#[must_use = "dropping it stops the task"]
-pub struct Task(JoinHandle<()>);
+/// A supervised task, as a set of this one, because a set stops its tasks when it is dropped. That does not count as a
+/// failure. The supervisor has been told how a task ended.
+pub type Task = JoinSet<()>;
 
 impl Supervisor {
     /// Runs `task` in the background under a name that the log can show.
+    #[must_use = "dropping it stops the task"]
     pub fn spawn<F>(&self, name: &'static str, task: F) -> Task
     where
         F: Future<Output = ()> + Send + 'static,
     {
-        Task(tokio::spawn(self.clone().watch(name, task)))
+        let mut supervised = Task::new();
+        supervised.spawn(self.clone().watch(name, task));
+        supervised
     }
 
     /// The supervised `task` as a future, for another runtime to run.
@@ -106,20 +108,6 @@ impl Supervisor {
     }
 }
 
-impl Task {
-    /// Waits until the task has ended.
-    pub async fn ended(&mut self) {
-        // The supervisor has been told how the task ended.
-        let _ = (&mut self.0).await;
-    }
-}
-
-impl Drop for Task {
-    fn drop(&mut self) {
-        self.0.abort();
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::future::pending;
@@ -147,7 +135,7 @@ mod tests {
     async fn an_end_that_nobody_asked_for_ends_the_process() {
         let supervisor = Supervisor::default();
         let mut brief = supervisor.spawn("brief", async {});
-        brief.ended().await;
+        brief.join_next().await;
         let _later = supervisor.spawn("later", async { panic!("a bug") });
         let text = outcome(&supervisor).await;
         assert!(text.contains("\"brief\" ended by itself"), "{text}");
@@ -170,9 +158,9 @@ mod tests {
         drop(supervisor.spawn("dropped", pending()));
         supervisor.let_end();
         let mut ended = supervisor.spawn("ended", async {});
-        ended.ended().await;
+        ended.join_next().await;
         let mut panicked = supervisor.spawn("panicked", async { panic!("a bug") });
-        panicked.ended().await;
+        panicked.join_next().await;
         assert!(supervisor.failed().now_or_never().is_none());
         let done = supervisor.guard(async { Ok(7) }).await;
         assert_eq!(done.unwrap(), 7);

@@ -11,7 +11,6 @@ use axum::extract::{Request, State};
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::Response;
 use axum::routing::post;
-use k8s_openapi::jiff::Timestamp;
 use rayfit_core::dns_name::Key;
 use rayfit_core::initial_size::{LeftAsMade, NewPod, enlarged};
 use rayfit_core::policy::EffectivePolicy;
@@ -24,6 +23,7 @@ use super::review::{Review, ReviewError};
 use super::tree::TreeBudget;
 use super::{Webhook, deadline, response};
 use crate::admission::record::ReviewRecord;
+use crate::apiserver::server_time::own_timestamp;
 use crate::shares::ConnectionSource;
 use crate::telemetry::Metrics;
 use crate::telemetry::metrics::CountedGauge;
@@ -199,11 +199,8 @@ impl Admission {
             }
         }
         let mut answer = answered(record, &review, || {
-            #[expect(
-                clippy::disallowed_methods,
-                reason = "exemptions end by the wall clock"
-            )]
-            let now = Timestamp::now();
+            // Exemptions end by the wall clock.
+            let now = own_timestamp();
             decide(webhook, &review, &self.policy.load(), now, &budget)
         });
         // Most records are not logged, and reading the name costs time.

@@ -20,8 +20,8 @@ use super::review::{ReviewError, json_fault};
 /// takes hundreds: `[[]],` is five bytes of text, but two lists.
 #[derive(Debug)]
 pub struct TreeBudget {
-    remaining: Cell<usize>,
-    is_exceeded: Cell<bool>,
+    /// The bytes that are left; none once more than that was asked for.
+    remaining: Cell<Option<usize>>,
 }
 
 /// The size of a value within its parent, in bytes. The factor is for lists, which grow by
@@ -42,18 +42,17 @@ impl TreeBudget {
     /// A limit in bytes.
     pub fn of(all: usize) -> Self {
         Self {
-            remaining: Cell::new(all),
-            is_exceeded: Cell::new(false),
+            remaining: Cell::new(Some(all)),
         }
     }
 
     fn take<E: de::Error>(&self, bytes: usize) -> Result<(), E> {
-        if let Some(remaining) = self.remaining.get().checked_sub(bytes) {
-            self.remaining.set(remaining);
-            return Ok(());
-        }
-        self.is_exceeded.set(true);
-        Err(E::custom("too many values"))
+        let remaining = self.remaining.get();
+        let remaining = remaining.and_then(|remaining| remaining.checked_sub(bytes));
+        self.remaining.set(remaining);
+        remaining
+            .map(drop)
+            .ok_or_else(|| E::custom("too many values"))
     }
 }
 
@@ -68,7 +67,7 @@ pub fn read(
     reader
         .deserialize(&mut serde_json::Deserializer::from_str(raw.get()))
         .map_err(|error| {
-            if budget.is_exceeded.get() {
+            if budget.remaining.get().is_none() {
                 ReviewError::TooMuch(field)
             } else {
                 ReviewError::Object(field, json_fault(&error))

@@ -10,9 +10,9 @@ use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
 use tower::buffer::BufferLayer;
 use tower::layer::layer_fn;
-use tower::{BoxError, Service};
+use tower::{BoxError, Service, service_fn};
 
-use super::patience::{Patience, Patient};
+use super::patience::{self, Patience};
 use super::server_time::ServerTime;
 
 /// The user agent, as audit logs show it.
@@ -81,10 +81,12 @@ impl ApiServer {
         B::Error: Into<BoxError>,
     {
         let (patience, time) = (Patience::default(), ServerTime::default());
-        let layer = layer_fn(|inner| Patient {
-            inner,
-            patience: patience.clone(),
-            time: time.clone(),
+        // Readiness belongs to one clone of a service, and each request is sent by another one, which waits for its own.
+        let layer = layer_fn(|inner: S| {
+            let (patience, time) = (patience.clone(), time.clone());
+            service_fn(move |request| {
+                patience::send(inner.clone(), patience.clone(), time.clone(), request)
+            })
         });
         Self {
             client: builder.with_layer(&layer).build(),

@@ -4,7 +4,6 @@
 //! when it is asked for, so that a watch that hangs is found out too.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -41,7 +40,11 @@ struct WatchState {
 }
 
 /// A watch that is not well.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "{title} have not been seen{} for {} s: {why}",
+    if *.is_unknown { " at all" } else { "" }, .time.as_secs()
+)]
 pub struct WatchTrouble {
     /// The title of the watch.
     pub title: &'static str,
@@ -182,17 +185,6 @@ impl Beacon {
             is_unknown,
             why,
         })
-    }
-}
-
-impl fmt::Display for WatchTrouble {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (title, seconds, why) = (self.title, self.time.as_secs(), &self.why);
-        let unknown = if self.is_unknown { " at all" } else { "" };
-        write!(
-            f,
-            "{title} have not been seen{unknown} for {seconds} s: {why}"
-        )
     }
 }
 

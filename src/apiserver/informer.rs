@@ -8,11 +8,8 @@
 use std::convert::Infallible;
 use std::future::Future;
 
-use hyper::Response;
-use hyper::body::Bytes;
 use kube::Client;
 use kube::api::{ListParams, Request, WatchParams};
-use kube::client::Body;
 use tokio::time::{Duration, Instant, sleep, timeout};
 
 use super::health::Beacon;
@@ -134,7 +131,17 @@ impl Follower<'_> {
         };
         let mut size = PAGE;
         loop {
-            let body = match self.page(&params, size).await {
+            let limited = params.clone().limit(size);
+            let request = if self.readers.need_metadata_only() {
+                self.request.list_metadata(&limited)
+            } else {
+                self.request.list(&limited)
+            };
+            let page = self.in_time(async {
+                let body = pages::ask(self.client, request, None).await?;
+                pages::body_of(body, size).await
+            });
+            let body = match page.await {
                 Err(PageFault::TooLarge(_)) if size > 1 => {
                     size = (size / 4).max(1);
                     continue;
@@ -157,20 +164,6 @@ impl Follower<'_> {
                 return Ok(version);
             }
         }
-    }
-
-    async fn page(&self, params: &ListParams, size: u32) -> Result<Bytes, PageFault> {
-        let params = params.clone().limit(size);
-        let request = if self.readers.need_metadata_only() {
-            self.request.list_metadata(&params)
-        } else {
-            self.request.list(&params)
-        };
-        let body = self.in_time(async {
-            let body = self.send(request).await?;
-            pages::body_of(body, size).await
-        });
-        body.await
     }
 
     /// Watches from `version` on, and keeps it at the version from which the next watch can
@@ -202,7 +195,8 @@ impl Follower<'_> {
         } else {
             self.request.watch(&params, version)
         };
-        let body = self.in_time(self.send(request)).await?;
+        let asked = pages::ask(self.client, request, None);
+        let body = self.in_time(asked).await?;
         let mut lines = Lines::new(body);
         let mut is_heard = false;
         loop {
@@ -252,19 +246,6 @@ impl Follower<'_> {
         self.beacon.hear();
         self.failures = 0;
         Ok(())
-    }
-
-    async fn send(
-        &self,
-        request: Result<hyper::Request<Vec<u8>>, kube::core::request::Error>,
-    ) -> Result<Body, PageFault> {
-        let request = request.map_err(|error| PageFault::Unsendable(error.to_string()))?;
-        let answer: Response<Body> = self
-            .client
-            .send(request.map(Body::from))
-            .await
-            .map_err(|error| pages::no_answer(&error))?;
-        pages::accepted(answer).await
     }
 
     async fn in_time<T>(

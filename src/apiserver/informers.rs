@@ -15,11 +15,10 @@ use parking_lot::Mutex;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 use tokio::sync::watch;
-use tokio::task::AbortHandle;
+use tokio::task::JoinSet;
 
 use super::health::{Beacon, Watches};
 use super::informer;
-use super::pages::ObjectName;
 use super::readers::Readers;
 use super::selection::{Selection, WatchEvent};
 
@@ -41,13 +40,8 @@ struct SharedWatch {
     beacon: Arc<Beacon>,
     /// Closed when the watch has ended, which only a panic makes it do before this is dropped.
     alive: watch::Receiver<()>,
-    task: AbortHandle,
-}
-
-impl Drop for SharedWatch {
-    fn drop(&mut self) {
-        self.task.abort();
-    }
+    /// The task of the watch. A set stops its tasks when it is dropped.
+    _task: JoinSet<Infallible>,
 }
 
 /// A reader of a watch, until this is dropped.
@@ -87,7 +81,20 @@ impl Informers {
         let running = self.running(selection);
         let beacon = Arc::clone(&running.beacon);
         let take = Box::new(move |event: &WatchEvent<&RawValue>| {
-            let reduced = event.keep(|name, object| keep(readable(&beacon, name, object)?));
+            let reduced = event.keep(|name, object| {
+                let read = serde_json::from_str(object.get()).inspect_err(|error| {
+                    beacon.skip();
+                    tracing::warn!(
+                        watch = beacon.title,
+                        namespace = name.namespace,
+                        name = name.name,
+                        // The error's own text could quote the object.
+                        kind = ?error.classify(),
+                        "an object cannot be read and is passed over"
+                    );
+                });
+                keep(read.ok()?)
+            });
             if let Some(event) = reduced {
                 on(event);
             }
@@ -114,7 +121,8 @@ impl Informers {
         let (living, alive) = watch::channel(());
         let (client, seen_by) = (self.client.clone(), Arc::clone(&readers));
         let lit = Arc::clone(&beacon);
-        let task = tokio::spawn(async move {
+        let mut task = JoinSet::new();
+        task.spawn(async move {
             let _living = living;
             informer::follow(&client, &selection, &lit, &seen_by).await
         });
@@ -122,7 +130,7 @@ impl Informers {
             readers,
             beacon,
             alive,
-            task: task.abort_handle(),
+            _task: task,
         });
         all.insert(key, Arc::downgrade(&running));
         running
@@ -140,29 +148,6 @@ impl Reading {
         let mut alive = self.running.alive.clone();
         while alive.changed().await.is_ok() {}
         resume_unwind(Box::new("a shared watch has panicked"))
-    }
-}
-
-/// The object, if it can be read. Of an object that cannot, only the name is logged.
-fn readable<K: DeserializeOwned>(
-    beacon: &Beacon,
-    name: &ObjectName,
-    object: &RawValue,
-) -> Option<K> {
-    match serde_json::from_str(object.get()) {
-        Ok(object) => Some(object),
-        Err(error) => {
-            beacon.skip();
-            tracing::warn!(
-                watch = beacon.title,
-                namespace = name.namespace,
-                name = name.name,
-                // The error's own text could quote the object.
-                kind = ?error.classify(),
-                "an object cannot be read and is passed over"
-            );
-            None
-        }
     }
 }
 

@@ -5,14 +5,16 @@ use std::borrow::Cow;
 use std::time::Duration;
 
 use http_body_util::BodyExt as _;
+use hyper::StatusCode;
 use hyper::body::Bytes;
-use hyper::{Response, StatusCode};
+use kube::Client;
 use kube::client::Body;
-use kube::core::Status;
+use kube::core::{Status, request};
+use rayfit_core::flow_control::Flow;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::patience::retry_after;
+use super::patience::{RequestFlow, retry_after};
 use crate::apiserver::error_chain;
 
 /// The largest page of a list.
@@ -225,13 +227,18 @@ fn status(body: &[u8], code: u16, header_wait: Option<Duration>) -> PageFault {
     }
 }
 
-/// The fault of a request that the client could not complete.
-pub fn no_answer(error: &kube::Error) -> PageFault {
-    PageFault::NoAnswer(error_chain::text(error))
-}
+/// A request, unless it could not be built.
+pub type Built = Result<hyper::http::Request<Vec<u8>>, request::Error>;
 
-/// The body of a successful answer, or the refusal.
-pub async fn accepted(answer: Response<Body>) -> Result<Body, PageFault> {
+/// Sends a request, which belongs to a flow if it is about a cluster. Returns the body of a successful answer.
+pub async fn ask(client: &Client, request: Built, flow: Option<Flow>) -> Result<Body, PageFault> {
+    let request = request.map_err(|error| PageFault::Unsendable(error.to_string()))?;
+    let mut request = request.map(Body::from);
+    if let Some(flow) = flow {
+        request.extensions_mut().insert(RequestFlow(flow));
+    }
+    let answer = client.send(request).await;
+    let answer = answer.map_err(|error| PageFault::NoAnswer(error_chain::text(&error)))?;
     let code = answer.status();
     if code.is_success() || code == StatusCode::SWITCHING_PROTOCOLS {
         return Ok(answer.into_body());

@@ -2,11 +2,8 @@
 //! only the one that was refused. [`rayfit_core::flow_control::patience`] says which.
 
 use std::sync::Arc;
-use std::task::{Context, Poll};
 use std::time::Duration;
 
-use futures_util::FutureExt as _;
-use futures_util::future::BoxFuture;
 use hyper::header::RETRY_AFTER;
 use hyper::{HeaderMap, Request, Response, StatusCode};
 use kube::client::Body;
@@ -87,62 +84,39 @@ pub fn retry_after(headers: &HeaderMap) -> Option<Duration> {
 #[derive(Debug, Clone)]
 pub struct RequestFlow(pub Flow);
 
-/// A client whose requests wait while the API server asks for patience, and whose answers show its time.
-#[derive(Debug, Clone)]
-pub(super) struct Patient<S> {
-    pub(super) inner: S,
-    pub(super) patience: Patience,
-    pub(super) time: ServerTime,
-}
-
-impl<S, B> Service<Request<Body>> for Patient<S>
+/// Sends a request by `inner`, once the API server no longer asks for patience, and takes in what its answer says of
+/// patience and of time.
+pub(super) async fn send<S, B>(
+    inner: S,
+    patience: Patience,
+    time: ServerTime,
+    request: Request<Body>,
+) -> Result<Response<B>, BoxError>
 where
-    S: Service<Request<Body>, Response = Response<B>> + Clone + Send + 'static,
-    S::Future: Send,
+    S: Service<Request<Body>, Response = Response<B>>,
     S::Error: Into<BoxError>,
 {
-    type Response = Response<B>;
-    type Error = BoxError;
-    type Future = BoxFuture<'static, Result<Response<B>, BoxError>>;
-
-    // Readiness belongs to one clone of a service, and `call` sends by another one, which waits for
-    // its own.
-    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
-        Poll::Ready(Ok(()))
+    let flow = request.extensions().get::<RequestFlow>().cloned();
+    if !request.uri().path().contains(LEASES) {
+        patience.over(None).await;
     }
-
-    fn call(&mut self, request: Request<Body>) -> Self::Future {
-        let Self {
-            inner,
-            patience,
-            time,
-        } = self.clone();
-        let waits = !request.uri().path().contains(LEASES);
-        let flow = request.extensions().get::<RequestFlow>().cloned();
+    // The time for which a request waits above must not count as the answer's.
+    let sent_at = own_now();
+    let answer = timeout(ANSWER, inner.oneshot(request)).await;
+    let answer = answer.map_err(|_| {
+        let seconds = ANSWER.as_secs();
+        format!("the API server did not begin to answer within {seconds} seconds")
+    })?;
+    let answer = answer.map_err(Into::into)?;
+    time.hear(answer.headers(), sent_at);
+    let (status, wait) = (answer.status(), retry_after(answer.headers()));
+    if status == StatusCode::TOO_MANY_REQUESTS
+        || status == StatusCode::SERVICE_UNAVAILABLE && wait.is_some()
+    {
         let flow = flow.map(|RequestFlow(flow)| flow);
-        async move {
-            if waits {
-                patience.over(None).await;
-            }
-            // The time for which a request waits above must not count as the answer's.
-            let sent_at = own_now();
-            let answer = timeout(ANSWER, inner.oneshot(request)).await;
-            let answer = answer.map_err(|_| {
-                let seconds = ANSWER.as_secs();
-                format!("the API server did not begin to answer within {seconds} seconds")
-            })?;
-            let answer = answer.map_err(Into::into)?;
-            time.hear(answer.headers(), sent_at);
-            let (status, wait) = (answer.status(), retry_after(answer.headers()));
-            if status == StatusCode::TOO_MANY_REQUESTS
-                || status == StatusCode::SERVICE_UNAVAILABLE && wait.is_some()
-            {
-                patience.ask(flow.as_ref(), wait);
-            }
-            Ok(answer)
-        }
-        .boxed()
+        patience.ask(flow.as_ref(), wait);
     }
+    Ok(answer)
 }
 
 #[cfg(test)]

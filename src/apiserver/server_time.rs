@@ -1,10 +1,10 @@
 //! The API server's clock, as the header `Date` of its answers shows it.
 
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use hyper::HeaderMap;
 use hyper::header::DATE;
+use k8s_openapi::jiff::Timestamp;
 use k8s_openapi::jiff::fmt::rfc2822;
 use parking_lot::Mutex;
 
@@ -47,11 +47,14 @@ impl ServerTime {
 }
 
 /// The own clock, in seconds since 1970.
-pub(super) fn own_now() -> f64 {
+pub(crate) fn own_now() -> f64 {
+    own_timestamp().as_duration().as_secs_f64()
+}
+
+/// The own clock.
+pub(crate) fn own_timestamp() -> Timestamp {
     #[expect(clippy::disallowed_methods, reason = "the shell's clock")]
-    let now = SystemTime::now();
-    now.duration_since(UNIX_EPOCH)
-        .map_or(0.0, |since| since.as_secs_f64())
+    Timestamp::now()
 }
 
 /// The header `Date`, in seconds since 1970.

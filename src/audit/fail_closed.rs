@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
+use k8s_openapi::api::admissionregistration::v1::ValidatingWebhookConfiguration;
 use k8s_openapi::api::core::v1::Pod;
-use kube::api::{Api, ApiResource, DynamicObject, ListParams, Patch, PatchParams};
-use kube::core::GroupVersionKind;
+use kube::api::{Api, ListParams, Patch, PatchParams};
 use kube::{Client, Error};
 use rayfit_core::manifests::names::{Component, VALIDATING, cluster_name};
 use rayfit_core::policy::Policies;
@@ -24,7 +24,26 @@ pub(super) async fn see_to(
     policies: &Policies,
     last: Option<&Closing>,
 ) -> Option<Closing> {
-    match step(client, options, policies).await {
+    let step = async {
+        let api: Api<ValidatingWebhookConfiguration> = Api::all(client.clone());
+        let name = cluster_name(VALIDATING, &options.namespace);
+        let stored = serde_json::to_value(api.get(&name).await?).unwrap_or_default();
+        let request = policies.fail_closed();
+        let request = request.map(|(policy, closed)| (&*policy.name, closed));
+        let is_closed = is_closed(&stored);
+        let ready = match request {
+            Some((_, true)) if !is_closed => ready(client, &options.namespace).await?,
+            _ => 0,
+        };
+        let (action, closing) = decide(request, ready, is_closed, is_by_us(&stored));
+        match action {
+            Some(true) => write(&api, &name, &stored, request.map(|(policy, _)| policy)).await?,
+            Some(false) => write(&api, &name, &stored, None).await?,
+            None => {}
+        }
+        Ok::<_, Error>(closing)
+    };
+    match step.await {
         Ok(closing) => Some(closing),
         // The install has no such configuration.
         Err(Error::Api(status)) if status.code == 404 => None,
@@ -39,42 +58,8 @@ pub(super) async fn see_to(
     }
 }
 
-async fn step(
-    client: &Client,
-    options: &AuditOptions,
-    policies: &Policies,
-) -> Result<Closing, Error> {
-    let api = configurations(client);
-    let name = cluster_name(VALIDATING, &options.namespace);
-    let stored = serde_json::to_value(api.get(&name).await?).unwrap_or_default();
-    let request = policies.fail_closed();
-    let request = request.map(|(policy, closed)| (&*policy.name, closed));
-    let is_closed = is_closed(&stored);
-    let ready = match request {
-        Some((_, true)) if !is_closed => ready(client, &options.namespace).await?,
-        _ => 0,
-    };
-    let (action, closing) = decide(request, ready, is_closed, is_by_us(&stored));
-    match action {
-        Some(true) => write(&api, &name, &stored, request.map(|(policy, _)| policy)).await?,
-        Some(false) => write(&api, &name, &stored, None).await?,
-        None => {}
-    }
-    Ok(closing)
-}
-
-fn configurations(client: &Client) -> Api<DynamicObject> {
-    let kind = GroupVersionKind::gvk(
-        "admissionregistration.k8s.io",
-        "v1",
-        "ValidatingWebhookConfiguration",
-    );
-    let resource = ApiResource::from_gvk_with_plural(&kind, "validatingwebhookconfigurations");
-    Api::all_with(client.clone(), &resource)
-}
-
 async fn write(
-    api: &Api<DynamicObject>,
+    api: &Api<ValidatingWebhookConfiguration>,
     name: &str,
     stored: &Value,
     policy: Option<&str>,
@@ -93,7 +78,7 @@ async fn write(
 /// Makes the webhooks fail open, whatever the policies say. This is for people in an emergency; the
 /// audit makes them fail closed again while a policy asks for it.
 pub async fn release(client: &Client, namespace: &str) -> Result<bool, Error> {
-    let api = configurations(client);
+    let api: Api<ValidatingWebhookConfiguration> = Api::all(client.clone());
     let name = cluster_name(VALIDATING, namespace);
     let stored = serde_json::to_value(api.get(&name).await?).unwrap_or_default();
     if !is_closed(&stored) {

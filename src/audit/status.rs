@@ -10,11 +10,11 @@ use rayfit_core::object_audit::AuditTally;
 use rayfit_core::policy::resource::{Condition, RayPolicy, RayPolicyStatus};
 use rayfit_core::policy::{Exemption, Policies, Policy};
 use rayfit_core::raypolicy;
-use rayfit_core::raypolicy::{PolicyFault, Weight, compile};
+use rayfit_core::raypolicy::{PolicyFault, Weight};
 use serde_json::{Value, json};
 
 use super::closing::Closing;
-use crate::watch::kinds;
+use crate::watch::policies::compiled;
 
 /// Writes the results into the status of each policy where they differ from it.
 ///
@@ -37,8 +37,8 @@ pub(super) async fn write(
         }
     };
     let mut is_done = true;
-    let compiled = listed.iter().filter_map(|policy| read(policy).0);
-    let all = Policies::new(compiled.collect());
+    let in_force = listed.iter().filter_map(|policy| compiled(policy).0);
+    let all = Policies::new(in_force.collect());
     for policy in listed {
         let Some(name) = policy.metadata.name.clone() else {
             continue;
@@ -85,13 +85,13 @@ fn status(
     now: Timestamp,
 ) -> RayPolicyStatus {
     let generation = policy.metadata.generation;
-    let (compiled, mut faults) = read(policy);
-    if let Some(compiled) = &compiled {
+    let (in_force, mut faults) = compiled(policy);
+    if let Some(in_force) = &in_force {
         // The labels of namespaces are not known here, so a selector covers another one only if
         // both are equal.
-        faults.extend(raypolicy::avoidable(compiled, all, &Facts::default()));
+        faults.extend(raypolicy::avoidable(in_force, all, &Facts::default()));
     }
-    let mut conditions = conditions(&faults, compiled.as_ref(), now);
+    let mut conditions = conditions(&faults, in_force.as_ref(), now);
     if policy.data["spec"]["failClosed"] == true {
         conditions.extend(closing.map(Closing::condition));
     }
@@ -119,15 +119,6 @@ fn status(
         rules: tally.rules.values().cloned().collect(),
         worst_offenders: offenders.map(|(_, offender)| offender.clone()).collect(),
         conditions,
-    }
-}
-
-/// The parts of the policy that are in force, and its faults.
-fn read(policy: &DynamicObject) -> (Option<Policy>, Vec<PolicyFault>) {
-    let object = Value::Object(kinds::fields(policy));
-    match compile::read(&object) {
-        Ok(written) => compile(&written),
-        Err(fault) => (None, vec![fault]),
     }
 }
 

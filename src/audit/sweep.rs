@@ -5,8 +5,8 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
-use k8s_openapi::jiff::Timestamp;
 use kube::Client;
+use kube::core::NotUsed;
 use rayfit_core::object_audit;
 use rayfit_core::object_audit::AuditedObject;
 use rayfit_core::policy::EffectivePolicy;
@@ -19,9 +19,10 @@ use super::board::Board;
 use super::closing::Closing;
 use super::{AuditOptions, fail_closed, reports, status};
 use crate::apiserver::Informers;
+use crate::apiserver::server_time::own_timestamp as now;
 use crate::telemetry::Metrics;
 use crate::watch::follow::{Known, follow};
-use crate::watch::kinds::{ChangedPart, GATHERED, Nothing, fields, ray_objects};
+use crate::watch::kinds::{ChangedPart, GATHERED, fields, ray_objects};
 
 /// The time until everything is checked again, even if nothing has changed.
 const SLOW: Duration = Duration::from_mins(10);
@@ -46,53 +47,46 @@ pub(super) async fn audit(
     let client = informers.client.clone();
     loop {
         let current = policy.load_full();
-        let board = Board::default();
+        let board = &Board::default();
         let began = Instant::now();
+        let follow_kind = |kind| {
+            let current = Arc::clone(&current);
+            follow(
+                informers,
+                ray_objects(kind),
+                GATHERED,
+                move |object: ChangedPart<Value, NotUsed>| judge(kind, object, &current),
+                move |known| {
+                    // Objects that cannot be read still exist, so the last results stay, and nothing is
+                    // written before there are any.
+                    if !matches!(known, Known::Nothing) {
+                        board.post(kind, known.objects());
+                    }
+                },
+            )
+        };
         tokio::select! {
             // A reader that is new makes a watch list its objects anew, so each sweep sees all of
             // them.
             () = async {
-                let [a, b, c, d] = Kind::ALL.map(|kind| follow_kind(informers, &current, &board, kind));
+                let [a, b, c, d] = Kind::ALL.map(follow_kind);
                 tokio::join!(a, b, c, d);
             } => {}
             () = write(
                 &client,
                 options,
-                (&current, &board, began),
+                (&current, board, began),
                 (&mut written, &mut closing),
                 metrics,
             ) => {}
-            () = outdated(policy, &current, (&board, began)) => {}
+            () = outdated(policy, &current, (board, began)) => {}
         }
     }
 }
 
-async fn follow_kind(
-    informers: &Informers,
-    current: &Arc<EffectivePolicy>,
-    board: &Board,
-    kind: Kind,
-) {
-    let current = Arc::clone(current);
-    follow(
-        informers,
-        ray_objects(kind),
-        GATHERED,
-        move |object: ChangedPart<Value, Nothing>| judge(kind, object, &current),
-        |known| {
-            // Objects that cannot be read still exist, so the last results stay, and nothing is
-            // written before there are any.
-            if !matches!(known, Known::Nothing) {
-                board.post(kind, known.objects().cloned().collect());
-            }
-        },
-    )
-    .await;
-}
-
 fn judge(
     kind: Kind,
-    mut object: ChangedPart<Value, Nothing>,
+    mut object: ChangedPart<Value, NotUsed>,
     current: &EffectivePolicy,
 ) -> Option<Arc<AuditedObject>> {
     // Items of a list may lack `kind` and `apiVersion`, because the list has them for all its
@@ -215,14 +209,6 @@ async fn write(
         // The pause merges a burst of changes into one write.
         sleep(Duration::from_secs(1)).await;
     }
-}
-
-#[expect(
-    clippy::disallowed_methods,
-    reason = "the shell reads the clock for the core"
-)]
-pub(super) fn now() -> Timestamp {
-    Timestamp::now()
 }
 
 #[cfg(test)]

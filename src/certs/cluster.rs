@@ -2,6 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use k8s_openapi::api::admissionregistration::v1::{
+    MutatingWebhookConfiguration, ValidatingWebhookConfiguration,
+};
 use k8s_openapi::api::core::v1::Secret;
 use kube::api::{ApiResource, DynamicObject, Patch, PatchParams, PostParams};
 use kube::{Api, Client};
@@ -61,27 +64,21 @@ pub(super) struct ClusterClient {
 impl ClusterClient {
     pub(super) fn new(client: &Client, options: CertificateOptions) -> Self {
         let namespace = &options.namespace;
-        let configurations = |kind, plural| {
-            let resource = ApiResource {
-                group: "admissionregistration.k8s.io".to_owned(),
-                version: "v1".to_owned(),
-                api_version: "admissionregistration.k8s.io/v1".to_owned(),
-                kind: format!("{kind}WebhookConfiguration"),
-                plural: format!("{plural}webhookconfigurations"),
-            };
-            Api::all_with(client.clone(), &resource)
-        };
+        let configurations = [
+            (
+                MUTATING,
+                ApiResource::erase::<MutatingWebhookConfiguration>(&()),
+            ),
+            (
+                VALIDATING,
+                ApiResource::erase::<ValidatingWebhookConfiguration>(&()),
+            ),
+        ];
         Self {
-            configurations: [
-                (
-                    cluster_name(MUTATING, namespace),
-                    configurations("Mutating", "mutating"),
-                ),
-                (
-                    cluster_name(VALIDATING, namespace),
-                    configurations("Validating", "validating"),
-                ),
-            ],
+            configurations: configurations.map(|(name, resource)| {
+                let api = Api::all_with(client.clone(), &resource);
+                (cluster_name(name, namespace), api)
+            }),
             secrets: Api::namespaced(client.clone(), namespace),
             options,
         }

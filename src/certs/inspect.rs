@@ -70,7 +70,7 @@ pub(super) fn leaf(
     let pair = ServingPair::from_pem(chain, key).ok()?;
     let certificate = pair.leaf()?;
     // By its signature and not by the name of its issuer: all authorities have one name.
-    let vouches = |anchor: &&&Anchor| vouches(anchor, certificate, hosts, pair.not_after());
+    let vouches = |anchor: &&&Anchor| vouches(anchor, certificate, hosts, pair.not_after);
     let (not_before, _) = validity(certificate).ok()?;
     Some(Leaf {
         id: id(certificate),
@@ -79,7 +79,7 @@ pub(super) fn leaf(
             .find(vouches)
             .map(|anchor| anchor.id.clone()),
         issued: not_before + BACKDATED,
-        not_after: pair.not_after(),
+        not_after: pair.not_after,
         chain: std::str::from_utf8(chain).ok()?.to_owned(),
         key: PrivateKey(std::str::from_utf8(key).ok()?.to_owned()),
     })

@@ -15,7 +15,6 @@ mod record;
 mod record_trace;
 mod release;
 mod rollout;
-mod rules;
 mod serve;
 pub mod shared;
 mod sidecar;
@@ -30,11 +29,12 @@ use clap::{CommandFactory as _, Parser};
 
 pub use shared::outcome::Outcome;
 
+use shared::format::CatalogueFormat;
 use shared::outcome::print;
 
 use rayfit_core::manifests::to_yaml;
 use rayfit_core::policy::resource;
-use rayfit_core::report::page;
+use rayfit_core::report::{catalogue, page};
 
 /// Makes Ray clusters on Kubernetes (KubeRay) scale and resize in place safely.
 #[derive(Debug, Parser)]
@@ -66,7 +66,15 @@ enum Command {
         #[arg(value_name = "RULE")]
         query: String,
     },
-    Rules(rules::RulesCommand),
+    /// List the rules and defaults
+    #[command(after_help = "Examples:\n  \
+        rayfit rules\n  \
+        rayfit rules -o json | jq '.[] | select(.mode == \"enforce\") | .id'")]
+    Rules {
+        /// Output format
+        #[arg(short, long, value_enum, default_value_t, value_name = "FORMAT")]
+        output: CatalogueFormat,
+    },
     Serve(Box<serve::ServeCommand>),
     Sidecar(sidecar::SidecarCommand),
     Manifests(manifests::ManifestsCommand),
@@ -105,7 +113,14 @@ impl Command {
                 let page = page::find(&query).map_err(anyhow::Error::msg)?;
                 print(&page::render(&page))
             }
-            Self::Rules(command) => command.run(),
+            Self::Rules { output } => {
+                let pages = page::all();
+                print(&match output {
+                    CatalogueFormat::Text => catalogue::text(&pages),
+                    CatalogueFormat::Json => catalogue::json(&pages),
+                    CatalogueFormat::Markdown => catalogue::markdown(&pages),
+                })
+            }
             Self::Serve(command) => command.run(),
             Self::Sidecar(command) => command.run(),
             Self::Manifests(command) => command.run(),

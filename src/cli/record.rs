@@ -3,6 +3,7 @@
 use std::io::{self, Write as _};
 
 use rayfit_core::report::json::harmless;
+use rayfit_core::simulate::trace;
 use rayfit_core::yaml::write;
 
 use super::Outcome;
@@ -66,15 +67,20 @@ enum SnapshotFormat {
 
 impl RecordCommand {
     pub(super) fn run(self) -> anyhow::Result<Outcome> {
+        let mut out = io::BufWriter::new(io::stdout());
         if self.trace {
-            return record_trace::run(&self.cluster, &self.live, &self.recording, &self.hashing);
+            let recorded = record_trace::record(&self.cluster, &self.live, &self.recording)?;
+            for line in trace::lines(&self.hashing.hashed(recorded)?) {
+                writeln!(out, "{line}")?;
+            }
+            out.flush()?;
+            return Ok(Outcome::Clean);
         }
         anyhow::ensure!(
             !self.hashing.hash_names,
             "a snapshot has its names: --hash-names goes with --trace"
         );
         let look = self.live.look_to_record(&self.cluster)?;
-        let mut out = io::BufWriter::new(io::stdout());
         let text = match self.output {
             SnapshotFormat::Yaml => write(&serde_json::to_value(&look.snapshot)?),
             SnapshotFormat::Json => harmless(&serde_json::to_string(&look.snapshot)?) + "\n",

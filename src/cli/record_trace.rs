@@ -1,16 +1,13 @@
 //! `rayfit record --trace`: the workload of a live cluster, while it runs.
 
-use std::io::{self, Write as _};
 use std::time::Duration;
 
-use k8s_openapi::jiff::Timestamp;
 use rayfit_core::simulate::trace::{self, Recording, Trace};
 
-use super::Outcome;
 use super::live::{self, LiveArgs};
-use super::shared::hashing::HashArgs;
 use super::shared::outcome;
 use super::shared::progress::Progress;
+use crate::apiserver::server_time::own_now;
 use crate::controller::observe::Key;
 use crate::gcs::{Client, GcsLimits};
 
@@ -49,23 +46,6 @@ fn duration(text: &str) -> Result<Duration, String> {
     seconds.map(Duration::from_secs).ok_or_else(wrong)
 }
 
-/// Records a cluster, and writes its trace.
-pub(super) fn run(
-    cluster: &Key,
-    live: &LiveArgs,
-    recording: &RecordingArgs,
-    hashing: &HashArgs,
-) -> anyhow::Result<Outcome> {
-    let trace = record(cluster, live, recording)?;
-    let trace = hashing.hashed(trace)?;
-    let mut out = io::BufWriter::new(io::stdout());
-    for line in trace::lines(&trace) {
-        writeln!(out, "{line}")?;
-    }
-    out.flush()?;
-    Ok(Outcome::Clean)
-}
-
 /// The trace of what a cluster runs from now on, and of what its GCS still knows. What was left out is
 /// told on standard error.
 pub(super) fn record(
@@ -77,12 +57,8 @@ pub(super) fn record(
         let endpoint = live.gcs(cluster).await?.endpoint;
         follow(&Client::new(endpoint.as_ref().clone(), LIMITS), args).await
     })?;
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "actors that live now have lived until now"
-    )]
-    let now = Timestamp::now().as_duration().as_secs_f64();
-    let (trace, losses) = recording.finish(&cluster.name, now)?;
+    // Actors that live now have lived until now.
+    let (trace, losses) = recording.finish(&cluster.name, own_now())?;
     for loss in losses {
         outcome::warn(loss);
     }

@@ -48,12 +48,6 @@ impl Clock {
             .unwrap_or_default()
             .to_string()
     }
-
-    /// The own machine's time as Kubernetes writes it.
-    pub fn timestamp() -> Timestamp {
-        #[expect(clippy::disallowed_methods, reason = "the shell's clock")]
-        Timestamp::now()
-    }
 }
 
 /// Tokio's clock for limiters, as the time since some moment.

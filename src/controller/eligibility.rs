@@ -6,16 +6,14 @@ use rayfit_core::reconcile::{Ineligible, ScalerRole, eligibility};
 use rayfit_core::snapshot::OwnPods;
 use serde_json::Value;
 
-use crate::controller::observe::{Key, Observed};
+use crate::controller::observe::Observed;
 
 /// Tells Rayfit's images from others.
 pub type IsOurs = Arc<dyn Fn(&str) -> bool + Send + Sync>;
 
-/// The eligibility check of one cluster.
+/// The eligibility check, which is the same for all clusters that a process scales.
 #[derive(Clone)]
 pub struct EligibilityCheck {
-    /// The cluster's namespace and name.
-    pub key: Key,
     /// The role in which this process scales.
     pub role: ScalerRole,
     /// Tells Rayfit's images from others.

@@ -49,7 +49,7 @@ impl LookHost for Reconciler {
     }
 
     fn freshness(&mut self) -> Freshness {
-        let key = &self.judge.key;
+        let key = &self.about.key;
         let texts = {
             let store = self.judge.observed.read();
             if !store.knows_pods(&key.namespace) || !self.tuning.is_known() {
@@ -69,7 +69,7 @@ impl LookHost for Reconciler {
 
     async fn judge(&mut self, look: &mut LookState) -> (HandoverStep, f64) {
         let (texts, worked) = (&self.state.texts, &mut self.state.worked);
-        let namespace = &self.judge.key.namespace;
+        let namespace = &self.about.key.namespace;
         let read = || texts.read();
         let scene = offload_if(namespace, texts.is_slow(), worked, read).await;
         let cluster = scene.ray_cluster.object();
@@ -87,7 +87,7 @@ impl LookHost for Reconciler {
             }
             HandoverStep::Rest => {
                 self.metrics.by_cluster.forget(&self.about.uid);
-                self.place.note(false);
+                self.busy = None;
                 self.state.gcs = None;
                 self.state.memory_watch = MemoryWatch::default();
                 if let Err(reason) = eligibility {
@@ -99,11 +99,11 @@ impl LookHost for Reconciler {
         let settings = self.tuning.of(cluster);
         if settings != look.settings {
             let (plan, backoff) = (&settings.plan, settings.backoff);
-            tracing::info!(cluster = %self.judge.key, ?plan, ?backoff, "scaled by new settings");
+            tracing::info!(cluster = %self.about.key, ?plan, ?backoff, "scaled by new settings");
             look.settings = settings;
         }
         let leader = leading_head(&scene.pods, self.state.passive.as_ref());
-        let head = head_in(&self.judge.key, cluster, leader.as_ref());
+        let head = head_in(&self.about.key, cluster, leader.as_ref());
         self.state.head = Some(head.map(|head| {
             let pod = blind::head_pod(&head, cluster, &scene.pods);
             (head, pod)
@@ -118,7 +118,7 @@ impl LookHost for Reconciler {
     }
 
     async fn write_record(&mut self, patch: &Patch, is_claim: bool) -> Result<(), Failure> {
-        let cluster = self.judge.key.to_string();
+        let cluster = self.about.key.to_string();
         match self.writer.patch_cluster(patch).await {
             Ok(written) => {
                 self.judge.observed.learn(&written);
@@ -145,7 +145,7 @@ impl LookHost for Reconciler {
     async fn read_cluster(&mut self) {
         match self.writer.get_cluster().await {
             Ok(cluster) => self.judge.observed.learn(&cluster),
-            Err(failure) => tracing::debug!(?failure, cluster = %self.judge.key, "not read"),
+            Err(failure) => tracing::debug!(?failure, cluster = %self.about.key, "not read"),
         }
     }
 
@@ -170,7 +170,7 @@ impl LookHost for Reconciler {
     async fn unchanged(&mut self, _: &LookState, answer: &ClusterResourceState) -> Option<bool> {
         let now = self.clock.wall();
         let check = self.state.unchanged?;
-        let (namespace, worked) = (&self.judge.key.namespace, &mut self.state.worked);
+        let (namespace, worked) = (&self.about.key.namespace, &mut self.state.worked);
         let holds = || check.holds(answer, now);
         // Of nodes and requests that are not very many, comparing takes less than the wait for a permit.
         let is_slow = parts(answer) >= 10 * MANY;
@@ -197,7 +197,7 @@ impl LookHost for Reconciler {
             (round, Box::new(snapshot))
         };
         offload_if(
-            &self.judge.key.namespace,
+            &self.about.key.namespace,
             self.state.is_slow,
             worked,
             decide,
@@ -223,7 +223,7 @@ impl LookHost for Reconciler {
         self.driver_log.write(&announcements.messages, gcs);
         self.state.unchanged = None;
         if let Some(snapshot) = idle {
-            let (namespace, worked) = (&self.judge.key.namespace, &mut self.state.worked);
+            let (namespace, worked) = (&self.about.key.namespace, &mut self.state.worked);
             let check = || UnchangedCheck::of(&round, *snapshot, &look.memory, &look.settings);
             self.state.unchanged = offload_if(namespace, self.state.is_slow, worked, check).await;
         }
@@ -245,13 +245,13 @@ impl Reconciler {
         match self.writer.patch_cluster(&patch).await {
             Ok(cluster) => {
                 self.judge.observed.learn(&cluster);
-                tracing::info!(cluster = %self.judge.key, "its settings were written for its sidecar");
+                tracing::info!(cluster = %self.about.key, "its settings were written for its sidecar");
             }
             // It is tried again with the object as it is by then.
             Err(failure) if failure.meaning() == Meaning::Stale => {}
             Err(failure) => {
                 self.state.tell_again = now + TELL_AGAIN_S;
-                tracing::warn!(?failure, cluster = %self.judge.key, "its settings cannot be written for its sidecar");
+                tracing::warn!(?failure, cluster = %self.about.key, "its settings cannot be written for its sidecar");
             }
         }
     }
@@ -310,7 +310,7 @@ impl Reconciler {
         {
             return Ok(client.clone());
         }
-        let client = self.credentials.client(&self.judge.key, head).await?;
+        let client = self.credentials.client(&self.about.key, head).await?;
         // Its subscription is at the GCS of the head before.
         self.state.memory_watch = MemoryWatch::default();
         if (self.state.gcs.as_ref()).is_some_and(|(of, _)| of.uid != head.uid) {

@@ -18,8 +18,7 @@
 //! The files beside them, in the order of a round: [`worker_pool`] (a task for each cluster),
 //! [`reconciler`] (one look at one cluster: observe, decide, act, remember) with `look_host` (how a look observes and
 //! asks), [`eligibility`] (whether this process may scale it), [`tuning`] (by which settings), [`offload`] (slow work beside the async tasks),
-//! [`busy_count`] (how soon to look again), [`driver_log`] and [`metrics`] (what people
-//! see). [`mod@run`], [`stop`] and [`clock`] belong to the process.
+//! [`driver_log`] and [`metrics`] (what people see). [`mod@run`], [`stop`] and [`clock`] belong to the process.
 //!
 //! # Invariants
 //!
@@ -29,7 +28,6 @@
 //! - A bug that one cluster triggers costs only that cluster a round.
 
 pub mod act;
-pub mod busy_count;
 pub mod clock;
 pub mod driver_log;
 pub mod eligibility;

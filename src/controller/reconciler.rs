@@ -4,6 +4,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use prometheus_client::metrics::gauge::Gauge;
 use rayfit_core::reconcile::look::{LookEnd, LookState, Looked, look, remember};
 use rayfit_core::reconcile::observed::users::LastUsers;
 use rayfit_core::reconcile::{Blind, Chain, Done, HeadPod, UnchangedCheck};
@@ -13,7 +14,6 @@ use tokio::sync::{Mutex, SemaphorePermit};
 
 use crate::controller::act::perform::{Performer, PermissionState};
 use crate::controller::act::writer::Writer;
-use crate::controller::busy_count::BusyPlace;
 use crate::controller::clock::Clock;
 use crate::controller::driver_log::DriverLog;
 use crate::controller::eligibility::EligibilityCheck;
@@ -27,6 +27,7 @@ use crate::controller::tuning::{Basis, Tuning};
 use crate::fair_semaphore::FairPermit;
 use crate::gcs;
 use crate::telemetry::controller::ScalingMetrics;
+use crate::telemetry::metrics::CountedGauge;
 
 /// The wait where a time cannot be expressed.
 const OTHERWISE: Duration = Duration::from_secs(1);
@@ -51,8 +52,10 @@ pub struct Reconciler {
     pub metrics: Arc<ScalingMetrics>,
     /// The clock.
     pub clock: Clock,
-    /// The cluster's part in the busy count, as its last look left it.
-    pub place: BusyPlace,
+    /// The number of clusters of the process that are busy. The more there are, the less often each of them is looked at.
+    pub busy_count: Gauge,
+    /// The cluster's part in that, as its last look left it. Until the first one has shown whether it is busy, it counts.
+    pub busy: Option<CountedGauge>,
     /// Memory of the cluster.
     pub state: ReconcilerState,
 }
@@ -122,7 +125,9 @@ impl Reconciler {
             LookEnd::After(seconds) => Some(delay(seconds)),
             LookEnd::UntilChanged => None,
             LookEnd::Paced { busy } => {
-                let busy = busy.then_some(self.place.note(busy));
+                self.busy = busy.then(|| CountedGauge::of(&self.busy_count));
+                let clusters = usize::try_from(self.busy_count.get()).unwrap_or(0);
+                let busy = busy.then_some(clusters);
                 Some(delay(state.interval_s(busy, self.clock.wall())))
             }
         };
@@ -154,7 +159,7 @@ impl Reconciler {
     pub(super) fn log_reason(&mut self, why: String) {
         if self.state.logged_reason != why {
             if !why.is_empty() {
-                tracing::info!(cluster = %self.judge.key, why, "not scaled");
+                tracing::info!(cluster = %self.about.key, why, "not scaled");
             }
             self.state.logged_reason = why;
         }

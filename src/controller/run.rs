@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use prometheus_client::metrics::gauge::Gauge;
+use rayfit_core::reconcile::ScalerRole;
 use tokio::sync::{mpsc, watch};
 
 use super::lease::{Fence, LeaseOptions, keeper};
@@ -9,9 +11,8 @@ use super::observe::{Observed, WatchScope, pod_events};
 use super::tuning::{InForce, Tuning};
 use crate::apiserver::{ApiServer, Gate, Informers};
 use crate::controller::act::writer::Requests;
-use crate::controller::busy_count::BusyCount;
 use crate::controller::clock::Clock;
-use crate::controller::eligibility;
+use crate::controller::eligibility::{EligibilityCheck, images};
 use crate::controller::events::Announcer;
 use crate::controller::head::credentials::Credentials;
 use crate::controller::worker_pool::WorkerPool;
@@ -57,7 +58,10 @@ pub async fn run(
     let observed = Observed::new(tell);
     let fence = Fence::default();
     let gate = Gate::new(options.rate, options.burst, api.patience);
-    let requests = Requests::new(client.clone(), gate.clone());
+    let requests = Requests {
+        client: client.clone(),
+        gate: gate.clone(),
+    };
     let (announcer, publishing) = Announcer::publishing(
         requests.clone(),
         options.rate / EVENTS_SHARE,
@@ -66,17 +70,20 @@ pub async fn run(
     );
     let tuning = Tuning::Policies(in_force);
     let pool = WorkerPool {
-        observed: observed.clone(),
+        judge: EligibilityCheck {
+            // Hand-over records name the installation by this namespace.
+            role: ScalerRole::central(&options.lease.namespace),
+            is_ours: images(&options.image),
+            observed: observed.clone(),
+        },
         requests,
         fence: fence.clone(),
         credentials: Credentials::secrets(client.clone(), gate.clone()),
-        is_ours: eligibility::images(&options.image),
-        installation: options.lease.namespace.clone(),
         tuning: tuning.clone(),
         announcer,
         clock: Clock::of_server(api.time),
         metrics: metrics.clone(),
-        busy_count: BusyCount::default(),
+        busy_count: Gauge::default(),
     };
     tracing::info!(replica = options.lease.replica, reach = ?options.reach, "taking part in scaling clusters in mode central");
     let _publishing = supervisor.spawn("Events", publishing);
@@ -90,6 +97,6 @@ pub async fn run(
     pool.run(changes, stop).await;
     // The Lease is given back only now, because the writes that have just ended relied on it.
     release.send_replace(true);
-    keeping.ended().await;
+    keeping.join_next().await;
     tracing::info!("scaling stopped, Lease given back");
 }

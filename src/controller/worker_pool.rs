@@ -4,6 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
+use prometheus_client::metrics::gauge::Gauge;
 use rayfit_core::ray::ReconcileMode;
 use rayfit_core::reconcile::ScalerRole;
 use rayfit_core::reconcile::look::LookState;
@@ -14,19 +15,19 @@ use tokio::task::JoinHandle;
 use tokio::time::{Instant, interval, sleep_until};
 
 use crate::controller::act::writer::{Requests, Writer};
-use crate::controller::busy_count::BusyCount;
 use crate::controller::clock::Clock;
 use crate::controller::driver_log::DriverLog;
-use crate::controller::eligibility::{EligibilityCheck, IsOurs};
+use crate::controller::eligibility::EligibilityCheck;
 use crate::controller::events::{About, Announcer};
 use crate::controller::head::credentials::Credentials;
 use crate::controller::lease::Fence;
+use crate::controller::observe::Key;
 use crate::controller::observe::store::ClusterEntry;
-use crate::controller::observe::{Key, Observed};
 use crate::controller::reconciler::{Reconciler, ReconcilerState};
 use crate::controller::stop::asked_to_stop;
 use crate::controller::tuning::{Basis, Tuning};
 use crate::telemetry::controller::ScalingMetrics;
+use crate::telemetry::metrics::CountedGauge;
 
 /// The interval at which clusters are counted.
 const COUNT: Duration = Duration::from_secs(10);
@@ -38,18 +39,14 @@ const TUNE: Duration = Duration::from_millis(500);
 /// The parts that the reconcilers of all clusters share.
 #[derive(Clone)]
 pub struct WorkerPool {
-    /// The objects as they were last observed.
-    pub observed: Observed,
+    /// Judges whether this process may scale a cluster, by the objects as they were last observed.
+    pub judge: EligibilityCheck,
     /// Requests to the API server.
     pub requests: Requests,
     /// The time until which this replica leads, and may write.
     pub fence: Fence,
     /// The credentials for GCSs.
     pub credentials: Credentials,
-    /// Tells Rayfit's images from others.
-    pub is_ours: IsOurs,
-    /// The installation that this replica belongs to, as hand-over records name it.
-    pub installation: String,
     /// The source of the clusters' settings.
     pub tuning: Tuning,
     /// Publishes Events.
@@ -58,8 +55,8 @@ pub struct WorkerPool {
     pub clock: Clock,
     /// The metrics.
     pub metrics: Arc<ScalingMetrics>,
-    /// The busy count.
-    pub busy_count: BusyCount,
+    /// The number of clusters that are busy.
+    pub busy_count: Gauge,
 }
 
 /// The task of one cluster, and the means to wake and stop it.
@@ -85,7 +82,7 @@ impl WorkerPool {
                 _ = count.tick() => {
                     // The RayClusters by mode, for the metrics.
                     let mut counts = ReconcileMode::ALL.map(|mode| (mode, 0_i64));
-                    for entry in self.observed.read().clusters.values() {
+                    for entry in self.judge.observed.read().clusters.values() {
                         let mut counts = counts.iter_mut();
                         if let Some((_, count)) = counts.find(|(mode, _)| *mode == entry.mode) {
                             *count += 1;
@@ -111,7 +108,7 @@ impl WorkerPool {
                 _ = leads.changed() => {
                     // Clusters that are gone may still have workers.
                     let mut keys: BTreeSet<Key> = workers.keys().cloned().collect();
-                    keys.extend(self.observed.read().clusters.keys().cloned());
+                    keys.extend(self.judge.observed.read().clusters.keys().cloned());
                     for key in &keys {
                         self.consider(&mut workers, key);
                     }
@@ -143,9 +140,9 @@ impl WorkerPool {
 
     /// Starts, wakes or stops the task of a cluster.
     fn consider(&self, workers: &mut HashMap<Key, Worker>, key: &Key) {
-        let entry = self.observed.read().clusters.get(key).cloned();
+        let entry = self.judge.observed.read().clusters.get(key).cloned();
         let candidate =
-            entry.filter(|entry| is_cared_for(entry, &self.installation) && self.fence.is_leader());
+            entry.filter(|entry| is_cared_for(entry, &self.judge.role) && self.fence.is_leader());
         let is_at_work = |worker: &&Worker| !worker.is_stopping && !worker.task.is_finished();
         let running = workers.get(key).filter(is_at_work);
         match (candidate, running) {
@@ -182,12 +179,7 @@ impl WorkerPool {
             uid: entry.uid.to_string(),
         };
         let reconciler = Reconciler {
-            judge: EligibilityCheck {
-                key: key.clone(),
-                role: ScalerRole::central(&self.installation),
-                is_ours: self.is_ours.clone(),
-                observed: self.observed.clone(),
-            },
+            judge: self.judge.clone(),
             writer: Writer::new(self.requests.clone(), key.clone(), Some(self.fence.clone())),
             credentials: self.credentials.clone(),
             tuning: self.tuning.clone(),
@@ -196,7 +188,8 @@ impl WorkerPool {
             driver_log: DriverLog::of_gcs(self.clock.clone()),
             metrics: self.metrics.clone(),
             clock: self.clock.clone(),
-            place: self.busy_count.join(),
+            busy: Some(CountedGauge::of(&self.busy_count)),
+            busy_count: self.busy_count.clone(),
             state: ReconcilerState::default(),
         };
         let changed = Arc::new(Notify::new());
@@ -263,8 +256,8 @@ pub async fn reconcile_until_stopped(
 
 /// Returns whether the central controller has to scale this cluster, hand it over, or tell its sidecar by which
 /// settings to scale it.
-fn is_cared_for(entry: &ClusterEntry, installation: &str) -> bool {
-    let central = ScalerRole::central(installation).recorded();
+fn is_cared_for(entry: &ClusterEntry, central: &ScalerRole) -> bool {
+    let central = central.recorded();
     // The record ends with the role that owns the cluster or is taking it over.
     entry.mode.is_ours()
         || entry
@@ -291,6 +284,16 @@ mod tests {
     use super::*;
     use crate::apiserver::{Gate, Patience};
     use crate::controller::eligibility::images;
+    use crate::controller::observe::Observed;
+    use crate::controller::observe::kept::StoredKind;
+
+    /// As if all pods had been listed.
+    fn has_listed_pods(observed: &Observed) {
+        observed.change(|store| {
+            store.listed(StoredKind::Pods, None);
+            BTreeSet::new()
+        });
+    }
 
     /// The requests that an API server has got, those that it has not answered, and the most of these.
     #[derive(Clone, Default)]
@@ -319,17 +322,19 @@ mod tests {
     fn pool(requests: Requests, observed: &Observed, fence: &Fence) -> WorkerPool {
         let metrics = Arc::default();
         WorkerPool {
-            observed: observed.clone(),
+            judge: EligibilityCheck {
+                role: ScalerRole::central("rayfit-system"),
+                is_ours: images("rayfit"),
+                observed: observed.clone(),
+            },
             requests,
             fence: fence.clone(),
             credentials: Credentials::Environment(|_| None),
-            installation: "rayfit-system".to_owned(),
-            is_ours: images("rayfit"),
             tuning: Tuning::Written,
             announcer: Announcer::default(),
             clock: Clock::default(),
             metrics,
-            busy_count: BusyCount::default(),
+            busy_count: Gauge::default(),
         }
     }
 
@@ -355,8 +360,9 @@ mod tests {
                 "annotations": { "rayfit.dev/reconcile": "central", "rayfit.dev/scaled-by": "nobody" } },
             "spec": { "enableInTreeAutoscaling": true }
         }));
-        observed.has_listed_pods();
-        let requests = Requests::new(Client::new(mute, "ray"), gate);
+        has_listed_pods(&observed);
+        let client = Client::new(mute, "ray");
+        let requests = Requests { client, gate };
         let (_stop, stopped) = watch::channel(false);
         let running = tokio::spawn(pool(requests, &observed, &fence).run(changes, stopped));
         let later = std::time::Instant::now() + Duration::from_hours(1);
@@ -388,7 +394,7 @@ mod tests {
                 .clusters
                 .get(&Key::new("ray", "demo").unwrap())
                 .cloned();
-            is_cared_for(&entry.unwrap(), "rayfit-system")
+            is_cared_for(&entry.unwrap(), &ScalerRole::central("rayfit-system"))
         };
         assert!(cares("central", "nobody") && cares("sidecar", "nobody"));
         assert!(cares("ray", "central/rayfit-system"));
@@ -428,8 +434,9 @@ mod tests {
         let (tell, changes) = mpsc::unbounded_channel();
         let (observed, fence) = (Observed::new(tell), Fence::default());
         observed.learn(&stored.lock().unwrap());
-        observed.has_listed_pods();
-        let requests = Requests::new(Client::new(service, "ray"), gate);
+        has_listed_pods(&observed);
+        let client = Client::new(service, "ray");
+        let requests = Requests { client, gate };
         let (_stop, stopped) = watch::channel(false);
         let running = tokio::spawn(pool(requests, &observed, &fence).run(changes, stopped));
         let began = Instant::now();

@@ -1,5 +1,6 @@
 //! The client: one shared connection, a deadline for each call, and classified errors.
 
+use std::marker::PhantomData;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
@@ -146,8 +147,8 @@ impl Client {
                 ready.map_err(|error| {
                     Status::unknown(format!("the client is not ready: {error}"))
                 })?;
-                let path = PathAndQuery::from_static(call.path());
-                service.unary(request, path, Bounded::default()).await
+                let path = PathAndQuery::from_static(call.into());
+                service.unary(request, path, Bounded(PhantomData)).await
             })
             .await;
         let fault = match answer {

@@ -15,13 +15,7 @@ use super::wire::bounds::{self, GcsAnswer};
 const LARGE: usize = 256 << 10;
 
 /// Protobuf messages, the answers within bounds.
-pub(super) struct Bounded<Q, A>(PhantomData<(Q, A)>);
-
-impl<Q, A> Default for Bounded<Q, A> {
-    fn default() -> Self {
-        Self(PhantomData)
-    }
-}
+pub(super) struct Bounded<Q, A>(pub(super) PhantomData<(Q, A)>);
 
 impl<Q, A> Codec for Bounded<Q, A>
 where
@@ -38,7 +32,7 @@ where
     }
 
     fn decoder(&mut self) -> Self::Decoder {
-        Self::default()
+        Self(PhantomData)
     }
 }
 

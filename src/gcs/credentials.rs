@@ -52,18 +52,6 @@ impl Material {
     }
 }
 
-impl From<Vec<u8>> for Material {
-    fn from(content: Vec<u8>) -> Self {
-        Self::Memory(content.into())
-    }
-}
-
-impl From<PathBuf> for Material {
-    fn from(path: PathBuf) -> Self {
-        Self::File(path)
-    }
-}
-
 impl fmt::Debug for Material {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -155,7 +143,7 @@ mod tests {
     use super::*;
 
     fn source(text: &str) -> Material {
-        text.as_bytes().to_vec().into()
+        Material::Memory(text.as_bytes().into())
     }
 
     #[test]
@@ -175,7 +163,7 @@ mod tests {
     fn a_file_is_read_again() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("token");
-        let source = Material::from(path.clone());
+        let source = Material::File(path.clone());
         assert!(source.header().unwrap_err().contains("cannot read"));
         for text in ["one", "two"] {
             std::fs::write(&path, text).unwrap();

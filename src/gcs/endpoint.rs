@@ -112,7 +112,7 @@ impl Endpoint {
         let mode = variable("RAY_AUTH_MODE");
         if mode.is_some_and(|mode| mode.eq_ignore_ascii_case("token")) {
             endpoint.token = Some(if let Some(token) = variable("RAY_AUTH_TOKEN") {
-                Material::from(token.into_bytes())
+                Material::Memory(token.into_bytes().into())
             } else if let Some(path) = variable("RAY_AUTH_TOKEN_PATH") {
                 Material::File(path.into())
             } else if is_on("RAY_ENABLE_K8S_TOKEN_AUTH") {
@@ -208,7 +208,10 @@ mod tests {
             ("RAY_AUTH_TOKEN", "x"),
         ];
         let file = |path: &str| Some(Material::File(path.into()));
-        assert_eq!(token(&variables), Some(b"x".to_vec().into()));
+        assert_eq!(
+            token(&variables),
+            Some(Material::Memory(b"x".as_slice().into()))
+        );
         variables[4].1 = "";
         assert_eq!(token(&variables), file("/secret/token"));
         variables.truncate(3);

@@ -9,40 +9,56 @@ use tonic::{Code, Status};
 
 use super::{Address, Excess, Unusable};
 
-/// A call of a GCS.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+/// A call of a GCS, by the path of its method in gRPC.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, strum::IntoStaticStr)]
 pub enum Call {
     /// `GetClusterResourceState`
+    #[strum(serialize = "/ray.rpc.autoscaler.AutoscalerStateService/GetClusterResourceState")]
     ClusterState,
     /// `GetClusterStatus`
+    #[strum(serialize = "/ray.rpc.autoscaler.AutoscalerStateService/GetClusterStatus")]
     ClusterStatus,
     /// `ReportAutoscalingState`
+    #[strum(serialize = "/ray.rpc.autoscaler.AutoscalerStateService/ReportAutoscalingState")]
     Report,
     /// `DrainNode` of the autoscaler's service
+    #[strum(serialize = "/ray.rpc.autoscaler.AutoscalerStateService/DrainNode")]
     Drain,
     /// `DrainNode` of the nodes' service
+    #[strum(serialize = "/ray.rpc.NodeInfoGcsService/DrainNode")]
     Stop,
     /// `ResizeRayletResourceInstances`
+    #[strum(serialize = "/ray.rpc.autoscaler.AutoscalerStateService/ResizeRayletResourceInstances")]
     Resize,
     /// `InternalKVGet`
+    #[strum(serialize = "/ray.rpc.InternalKVGcsService/InternalKVGet")]
     KvGet,
     /// `InternalKVPut`
+    #[strum(serialize = "/ray.rpc.InternalKVGcsService/InternalKVPut")]
     KvPut,
     /// `InternalKVDel`
+    #[strum(serialize = "/ray.rpc.InternalKVGcsService/InternalKVDel")]
     KvDel,
     /// `GetTaskEvents`
+    #[strum(serialize = "/ray.rpc.TaskInfoGcsService/GetTaskEvents")]
     TaskEvents,
     /// `GetAllActorInfo`
+    #[strum(serialize = "/ray.rpc.ActorInfoGcsService/GetAllActorInfo")]
     Actors,
     /// `GetAllJobInfo`
+    #[strum(serialize = "/ray.rpc.JobInfoGcsService/GetAllJobInfo")]
     Jobs,
     /// `GetAllPlacementGroup`
+    #[strum(serialize = "/ray.rpc.PlacementGroupInfoGcsService/GetAllPlacementGroup")]
     PlacementGroups,
     /// `GcsSubscriberCommandBatch`
+    #[strum(serialize = "/ray.rpc.ObservabilityPubSubService/GcsSubscriberCommandBatch")]
     Subscribe,
     /// `GcsSubscriberPoll`
+    #[strum(serialize = "/ray.rpc.ObservabilityPubSubService/GcsSubscriberPoll")]
     Reports,
     /// `GcsPublish`
+    #[strum(serialize = "/ray.rpc.ObservabilityPubSubService/GcsPublish")]
     Publish,
 }
 
@@ -183,38 +199,11 @@ impl GcsFault {
 /// The most characters of a GCS's message that are passed on.
 pub(super) const LONGEST_MESSAGE: usize = 400;
 
-impl Call {
-    /// The path of the method in gRPC.
-    pub(super) const fn path(self) -> &'static str {
-        match self {
-            Self::ClusterState => {
-                "/ray.rpc.autoscaler.AutoscalerStateService/GetClusterResourceState"
-            }
-            Self::ClusterStatus => "/ray.rpc.autoscaler.AutoscalerStateService/GetClusterStatus",
-            Self::Report => "/ray.rpc.autoscaler.AutoscalerStateService/ReportAutoscalingState",
-            Self::Drain => "/ray.rpc.autoscaler.AutoscalerStateService/DrainNode",
-            Self::Stop => "/ray.rpc.NodeInfoGcsService/DrainNode",
-            Self::Resize => {
-                "/ray.rpc.autoscaler.AutoscalerStateService/ResizeRayletResourceInstances"
-            }
-            Self::KvGet => "/ray.rpc.InternalKVGcsService/InternalKVGet",
-            Self::KvPut => "/ray.rpc.InternalKVGcsService/InternalKVPut",
-            Self::KvDel => "/ray.rpc.InternalKVGcsService/InternalKVDel",
-            Self::TaskEvents => "/ray.rpc.TaskInfoGcsService/GetTaskEvents",
-            Self::Actors => "/ray.rpc.ActorInfoGcsService/GetAllActorInfo",
-            Self::Jobs => "/ray.rpc.JobInfoGcsService/GetAllJobInfo",
-            Self::PlacementGroups => "/ray.rpc.PlacementGroupInfoGcsService/GetAllPlacementGroup",
-            Self::Subscribe => "/ray.rpc.ObservabilityPubSubService/GcsSubscriberCommandBatch",
-            Self::Reports => "/ray.rpc.ObservabilityPubSubService/GcsSubscriberPoll",
-            Self::Publish => "/ray.rpc.ObservabilityPubSubService/GcsPublish",
-        }
-    }
-}
-
 impl fmt::Display for Call {
     /// The name of the method, which two services have in common where nodes are stopped.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let method = self.path().rsplit('/').next().unwrap_or_default();
+        let path: &str = self.into();
+        let method = path.rsplit('/').next().unwrap_or_default();
         match self {
             Self::Stop => write!(f, "NodeInfo {method}"),
             _ => f.write_str(method),

@@ -4,7 +4,6 @@ use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use kube::Client;
 use kube::api::GetParams;
-use kube::client::Body;
 use kube::core::Request;
 use rayfit_core::dns_name::Key;
 use rayfit_core::initial_size::OwnerCluster;
@@ -13,7 +12,6 @@ use serde::Deserialize;
 use super::home_cluster::HomeCluster;
 use crate::admission::new_pods::{OwnerReader, OwnerUnread};
 use crate::apiserver::pages::{self, PageFault};
-use crate::apiserver::patience::RequestFlow;
 
 /// The largest answer: annotations have 256 KiB at the most, and fields that say who manages what seldom as much.
 const LARGEST: usize = 1 << 20;
@@ -51,14 +49,9 @@ async fn ask(client: Client, owner: Key) -> Result<OwnerCluster, PageFault> {
     let path = format!("/apis/ray.io/v1/namespaces/{namespace}/rayclusters");
     // Without a resource version the answer is what is stored now.
     let request = Request::new(path).get_metadata(name, &GetParams::default());
-    let request = request.map_err(|error| PageFault::Unsendable(error.to_string()))?;
-    let mut request = request.map(Body::from);
     // A call for patience of the API server makes this cluster wait first.
-    let flow = RequestFlow(owner.to_string().into());
-    request.extensions_mut().insert(flow);
-    let answer = client.send(request).await;
-    let answer = answer.map_err(|error| pages::no_answer(&error))?;
-    let body = pages::whole(pages::accepted(answer).await?, LARGEST).await?;
+    let body = pages::ask(&client, request, Some(owner.to_string().into())).await?;
+    let body = pages::whole(body, LARGEST).await?;
     let stored: StoredCluster =
         serde_json::from_slice(&body).map_err(|_| PageFault::Malformed("RayCluster"))?;
     Ok(stored.metadata)

@@ -11,6 +11,7 @@ use anyhow::Context as _;
 use arc_swap::ArcSwap;
 use kube::config::InClusterError;
 use rayfit_core::policy::{EffectivePolicy, Settings};
+use rustls::server::WebPkiClientVerifier;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch as flag;
 
@@ -148,7 +149,7 @@ async fn serve(
     let stopped = async {
         let scaling_ends = async {
             if let Some(mut scaling) = scaling {
-                scaling.ended().await;
+                scaling.join_next().await;
             }
         };
         if let Some(serving) = serving {
@@ -176,7 +177,7 @@ async fn serve_webhooks(
     supervisor: &Supervisor,
 ) -> anyhow::Result<Task> {
     let callers = match &options.client_authority {
-        None => clients::anybody(),
+        None => WebPkiClientVerifier::no_client_auth(),
         Some(file) => std::fs::read(file)
             .map_err(anyhow::Error::from)
             .and_then(|text| Ok(clients::issued_by(&text)?))
@@ -308,7 +309,7 @@ async fn stop(options: &ServeOptions, shutdown: &Shutdown, mut serving: Task) {
     }
     shutdown.enter(Phase::Closing);
     tracing::info!(phase = ?Phase::Closing, "stopping");
-    if tokio::time::timeout(LAST_CALLS, serving.ended())
+    if tokio::time::timeout(LAST_CALLS, serving.join_next())
         .await
         .is_ok()
     {
@@ -316,7 +317,7 @@ async fn stop(options: &ServeOptions, shutdown: &Shutdown, mut serving: Task) {
     }
     shutdown.enter(Phase::Draining);
     tracing::info!(phase = ?Phase::Draining, "stopping");
-    let drained = tokio::time::timeout(options.drain_timeout, serving.ended()).await;
+    let drained = tokio::time::timeout(options.drain_timeout, serving.join_next()).await;
     if drained.is_err() {
         tracing::warn!("some connections did not end in time and are closed");
     }

@@ -8,9 +8,10 @@
 use tokio::sync::watch;
 
 /// The phases of stopping.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Phase {
     /// Not stopping.
+    #[default]
     Serving,
     /// Unready; otherwise as before.
     Unready,
@@ -23,14 +24,8 @@ pub enum Phase {
 }
 
 /// The phase, with notification of changes.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Shutdown(watch::Sender<Phase>);
-
-impl Default for Shutdown {
-    fn default() -> Self {
-        Self(watch::Sender::new(Phase::Serving))
-    }
-}
 
 impl Shutdown {
     /// Advances to `phase`; never goes back.

@@ -1,6 +1,6 @@
 //! The sidecar's process, from its start to its end.
 
-use std::io;
+use std::io::{self, Write as _};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -22,12 +22,14 @@ pub fn run(arguments: impl Iterator<Item = std::ffi::OsString>) -> ExitCode {
     let arguments: Vec<String> = arguments
         .map(|argument| argument.to_string_lossy().into_owned())
         .collect();
-    match command::parse(&arguments) {
-        Ok(cluster) => match start(options(cluster, None), LogFormat::Text, "info") {
-            Ok(()) => ExitCode::SUCCESS,
-            Err(error) => fail(&format!("{error:#}")),
-        },
-        Err(error) => fail(&error.to_string()),
+    let cluster = command::parse(&arguments).map_err(anyhow::Error::from);
+    match cluster.and_then(|cluster| start(options(cluster, None), LogFormat::Text, "info")) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            // An error of the write is ignored, because there is nowhere else to report it.
+            let _ = writeln!(io::stderr(), "rayfit: error: {error:#}");
+            ExitCode::from(2)
+        }
     }
 }
 
@@ -86,11 +88,4 @@ pub fn start(options: SidecarOptions, format: LogFormat, filter: &str) -> anyhow
             tracing::info!("asked to stop, done");
             Ok(())
         })
-}
-
-fn fail(message: &str) -> ExitCode {
-    use io::Write as _;
-    // An error of the write is ignored, because there is nowhere else to report it.
-    let _ = writeln!(io::stderr(), "rayfit: error: {message}");
-    ExitCode::from(2)
 }

@@ -11,6 +11,7 @@ use std::time::Duration;
 use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt as _;
 use kube::api::{Api, Patch, PatchParams};
+use prometheus_client::metrics::gauge::Gauge;
 use rayfit_core::dns_name::DnsName;
 use rayfit_core::ray::reconcile::{ANNOTATION, ReconcileMode};
 use rayfit_core::reconcile::ScalerRole;
@@ -26,7 +27,6 @@ use super::figures::ClusterGroups;
 use super::metrics_port;
 use crate::apiserver::{ApiServer, Gate, Informers, Watches};
 use crate::controller::act::writer::{MANAGER, Requests, Writer};
-use crate::controller::busy_count::BusyCount;
 use crate::controller::clock::Clock;
 use crate::controller::driver_log::DriverLog;
 use crate::controller::eligibility;
@@ -38,6 +38,7 @@ use crate::controller::reconciler::{Reconciler, ReconcilerState};
 use crate::controller::stop::asked_to_stop;
 use crate::controller::tuning::Tuning;
 use crate::controller::worker_pool::reconcile_until_stopped;
+use crate::telemetry::metrics::CountedGauge;
 
 /// The interval at which the RayCluster is read: while something goes on in it, and otherwise.
 // Five seconds are enough for Ray's autoscaler too.
@@ -113,7 +114,10 @@ impl Sidecar {
                 Ok((api, head_uid)) => {
                     let client = api.client;
                     let gate = Gate::new(RATE.0, RATE.1, api.patience);
-                    let requests = Requests::new(client.clone(), gate);
+                    let requests = Requests {
+                        client: client.clone(),
+                        gate,
+                    };
                     let writer = Writer::new(requests, options.key.clone(), None);
                     return Self {
                         options,
@@ -178,7 +182,7 @@ impl Sidecar {
         });
         scaling.observed.learn(&cluster);
         // A change of the RayCluster itself is noticed by reading alone: while something goes on, more often.
-        match scaling.busy_count.number() {
+        match scaling.busy_count.get() {
             0 => READ.1,
             _ => READ.0,
         }
@@ -188,10 +192,9 @@ impl Sidecar {
         let (tell, mut changes) = mpsc::unbounded_channel();
         let observed = Observed::new(tell);
         let (clock, key) = (self.clock.clone(), &self.options.key);
-        let busy_count = BusyCount::default();
+        let busy_count = Gauge::default();
         let reconciler = Reconciler {
             judge: EligibilityCheck {
-                key: key.clone(),
                 role: self.role.clone(),
                 is_ours: eligibility::images(""),
                 observed: observed.clone(),
@@ -216,7 +219,8 @@ impl Sidecar {
             ),
             metrics: Arc::default(),
             clock,
-            place: busy_count.join(),
+            busy: Some(CountedGauge::of(&busy_count)),
+            busy_count: busy_count.clone(),
             state: ReconcilerState::default(),
         };
         let notify = Arc::new(Notify::new());
@@ -244,7 +248,7 @@ impl Sidecar {
 /// The tasks that scale the cluster, while its mode says so.
 struct ScalingTasks {
     observed: Observed,
-    busy_count: BusyCount,
+    busy_count: Gauge,
     watching: JoinHandle<()>,
     waking: JoinHandle<()>,
     task: JoinHandle<()>,
@@ -276,10 +280,7 @@ async fn ready(options: &SidecarOptions) -> anyhow::Result<(ApiServer, String)> 
         // marked.
         let patch =
             json!({ "metadata": { "uid": pod.uid(), "annotations": { SIGN_ANNOTATION: sign } } });
-        let params = PatchParams {
-            field_manager: Some(MANAGER.to_owned()),
-            ..PatchParams::default()
-        };
+        let params = PatchParams::apply(MANAGER);
         pods.patch_metadata(name, &params, &Patch::Merge(&patch))
             .await?;
     }

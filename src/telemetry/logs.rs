@@ -9,7 +9,7 @@ use std::io;
 
 use tracing::{Level, Metadata, Subscriber};
 use tracing_subscriber::filter::filter_fn;
-use tracing_subscriber::fmt::{self, MakeWriter};
+use tracing_subscriber::fmt;
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 use tracing_subscriber::{EnvFilter, Layer as _, Registry};
@@ -37,21 +37,18 @@ pub fn start(format: LogFormat, filter: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A subscriber that writes log lines to `writer`.
-pub fn subscriber<W>(
+/// A subscriber that writes each log line to what `writer` gives.
+pub fn subscriber<W: io::Write + 'static>(
     format: LogFormat,
     filter: &str,
-    writer: W,
-) -> anyhow::Result<impl Subscriber + Send + Sync>
-where
-    W: for<'w> MakeWriter<'w> + Send + Sync + 'static,
-{
+    writer: impl Fn() -> W + Send + Sync + 'static,
+) -> anyhow::Result<impl Subscriber + Send + Sync> {
     let filter = EnvFilter::try_new(filter).map_err(|error| {
         anyhow::anyhow!("--log {filter}: {error}; write a level like info or debug")
     })?;
     let lines = fmt::layer()
         .with_target(false)
-        .with_writer(Unquoting(writer));
+        .with_writer(move || Unquoting(writer()));
     let lines = match format {
         LogFormat::Text => lines.with_ansi(false).boxed(),
         LogFormat::Json => lines.json().flatten_event(true).boxed(),
@@ -107,14 +104,6 @@ fn unquoted(line: &str) -> Cow<'_, str> {
 
 /// Writes lines without quotations.
 struct Unquoting<W>(W);
-
-impl<'w, W: MakeWriter<'w>> MakeWriter<'w> for Unquoting<W> {
-    type Writer = Unquoting<W::Writer>;
-
-    fn make_writer(&'w self) -> Self::Writer {
-        Unquoting(self.0.make_writer())
-    }
-}
 
 impl<W: io::Write> io::Write for Unquoting<W> {
     /// Gets a whole line at a time.

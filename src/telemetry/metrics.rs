@@ -208,3 +208,25 @@ impl Collector for Certificate {
         )?)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_gauge_counts_is_counted_once_each() {
+        let gauge = Gauge::default();
+        let count = |one: &mut Option<CountedGauge>, is_counted: bool| {
+            *one = is_counted.then(|| CountedGauge::of(&gauge));
+            gauge.get()
+        };
+        let (mut one, mut two) = (None, None);
+        assert_eq!(count(&mut one, true), 1);
+        assert_eq!(count(&mut two, true), 2);
+        assert_eq!(count(&mut one, true), 2);
+        assert_eq!(count(&mut one, false), 1);
+        assert_eq!(count(&mut one, false), 1);
+        drop(two);
+        assert_eq!(gauge.get(), 0);
+    }
+}

@@ -1,6 +1,5 @@
 //! The watches of the process, read when metrics are requested.
 
-use std::collections::BTreeMap;
 use std::fmt::Error;
 
 use prometheus_client::collector::Collector;
@@ -12,47 +11,35 @@ use prometheus_client::metrics::gauge::ConstGauge;
 use crate::apiserver::Watches;
 use crate::apiserver::health::WatchCount;
 
+/// A metric: its name, its help, its type, and the number that it shows.
+type WatchMetric = (
+    &'static str,
+    &'static str,
+    MetricType,
+    fn(&WatchCount) -> u64,
+);
+
+#[rustfmt::skip]
+const METRICS: [WatchMetric; 3] = [
+    ("watches", "Watches of the API server, by resource", MetricType::Gauge, |count| count.open),
+    ("watches_failing", "Watches on which nothing has arrived for too long, or nothing yet", MetricType::Gauge, |count| count.failing),
+    ("unreadable_objects", "Objects that could not be read and were skipped; the log names them", MetricType::Counter, |count| count.skipped),
+];
+
 impl Collector for Watches {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), Error> {
         let counts = self.counts();
-        gauge(
-            &mut encoder,
-            &counts,
-            "watches",
-            "Watches of the API server, by resource",
-            |count| count.open,
-        )?;
-        gauge(
-            &mut encoder,
-            &counts,
-            "watches_failing",
-            "Watches on which nothing has arrived for too long, or nothing yet",
-            |count| count.failing,
-        )?;
-        let mut family = encoder.encode_descriptor(
-            "unreadable_objects",
-            "Objects that could not be read and were skipped; the log names them",
-            None,
-            MetricType::Counter,
-        )?;
-        for (title, count) in counts {
-            ConstCounter::new(count.skipped).encode(family.encode_family(&[("watch", title)])?)?;
+        for (name, help, kind, number) in METRICS {
+            let mut family = encoder.encode_descriptor(name, help, None, kind)?;
+            for (title, count) in &counts {
+                let labels = [("watch", *title)];
+                let encoder = family.encode_family(&labels)?;
+                match kind {
+                    MetricType::Counter => ConstCounter::new(number(count)).encode(encoder)?,
+                    _ => ConstGauge::new(number(count)).encode(encoder)?,
+                }
+            }
         }
         Ok(())
     }
-}
-
-fn gauge(
-    encoder: &mut DescriptorEncoder<'_>,
-    counts: &BTreeMap<&'static str, WatchCount>,
-    name: &str,
-    help: &str,
-    number: impl Fn(&WatchCount) -> u64,
-) -> Result<(), Error> {
-    let mut family = encoder.encode_descriptor(name, help, None, MetricType::Gauge)?;
-    for (title, count) in counts {
-        let value = i64::try_from(number(count)).unwrap_or(i64::MAX);
-        ConstGauge::new(value).encode(family.encode_family(&[("watch", *title)])?)?;
-    }
-    Ok(())
 }

@@ -11,11 +11,6 @@ use rustls::server::danger::ClientCertVerifier;
 
 use super::provider;
 
-/// Any caller, without a certificate.
-pub fn anybody() -> Arc<dyn ClientCertVerifier> {
-    WebPkiClientVerifier::no_client_auth()
-}
-
 /// Only callers with a client certificate that one of these authorities (PEM) has issued. Others
 /// cannot open a connection.
 pub fn issued_by(authorities: &[u8]) -> Result<Arc<dyn ClientCertVerifier>, Misread> {

@@ -15,8 +15,9 @@ use super::provider;
 /// A certificate chain (leaf first) with its private key. The key never shows in `Debug`.
 #[derive(Debug, Clone)]
 pub struct ServingPair {
-    certified: std::sync::Arc<CertifiedKey>,
-    not_after: SystemTime,
+    pub(super) certified: std::sync::Arc<CertifiedKey>,
+    /// The end of validity: the earliest one in the chain.
+    pub not_after: SystemTime,
 }
 
 impl ServingPair {
@@ -60,18 +61,9 @@ impl ServingPair {
         })
     }
 
-    /// The end of validity: the earliest one in the chain.
-    pub fn not_after(&self) -> SystemTime {
-        self.not_after
-    }
-
     /// The leaf certificate, in DER.
     pub fn leaf(&self) -> Option<&CertificateDer<'static>> {
         self.certified.cert.first()
-    }
-
-    pub(super) fn certified(&self) -> std::sync::Arc<CertifiedKey> {
-        self.certified.clone()
     }
 }
 

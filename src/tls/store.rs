@@ -54,7 +54,7 @@ impl CertificateStore {
         // Put in use first and compared afterwards: of two tasks that compared first, both could
         // report that they swapped.
         let replaced = self.current.swap(Some(Arc::new(pair.clone())));
-        if replaced.is_some_and(|old| old.certified().cert == pair.certified().cert) {
+        if replaced.is_some_and(|old| old.certified.cert == pair.certified.cert) {
             return Ok(Installed::Unchanged);
         }
         self.swapped.fetch_add(1, Ordering::Relaxed);
@@ -68,7 +68,7 @@ impl CertificateStore {
 
     /// The end of validity of the pair in use.
     pub fn not_after(&self) -> Option<SystemTime> {
-        self.current().map(|pair| pair.not_after())
+        self.current().map(|pair| pair.not_after)
     }
 
     /// The number of times that another certificate came into use, including the first one.
@@ -89,6 +89,6 @@ impl CertificateStore {
 
 impl ResolvesServerCert for CertificateStore {
     fn resolve(&self, _hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
-        self.current().map(|pair| pair.certified())
+        self.current().map(|pair| pair.certified.clone())
     }
 }

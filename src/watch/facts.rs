@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
+use kube::core::NotUsed;
 use rayfit_core::facts::pods::CLUSTER;
 use rayfit_core::facts::{LimitRange, Node, Nodes, RayPod, ResourceQuota};
 use rayfit_core::policy::EffectivePolicy;
@@ -11,8 +12,8 @@ use rayfit_core::ray::Fields;
 use serde::Serialize;
 
 use super::change::change;
-use super::follow::{Known, follow};
-use super::kinds::{ChangedPart, FactFields, GATHERED, Nothing, fields};
+use super::follow::follow;
+use super::kinds::{ChangedPart, FactFields, GATHERED, fields};
 use crate::apiserver::{Informers, Selection};
 
 /// Keeps the facts up to date.
@@ -26,7 +27,7 @@ pub(super) async fn keep(informers: &Informers, policy: &ArcSwap<EffectivePolicy
             |nodes| {
                 // Built before the change and shared by it: the change runs again where another
                 // kind has changed at the same moment.
-                let nodes = Arc::new(Nodes::new(all(&nodes)));
+                let nodes = Arc::new(Nodes::new(nodes.objects()));
                 change(policy, |next| next.facts.nodes = nodes.clone());
             },
         ),
@@ -34,9 +35,9 @@ pub(super) async fn keep(informers: &Informers, policy: &ArcSwap<EffectivePolicy
             informers,
             Selection::all("LimitRanges", "/api/v1/limitranges"),
             GATHERED,
-            |object: ChangedPart<Fields, Nothing>| of_namespace(&object, LimitRange::read),
+            |object: ChangedPart<Fields, NotUsed>| of_namespace(&object, LimitRange::read),
             |ranges| {
-                let ranges = Arc::new(grouped(all(&ranges)));
+                let ranges = Arc::new(grouped(ranges.objects()));
                 change(policy, |next| next.facts.limit_ranges = ranges.clone());
             },
         ),
@@ -44,9 +45,9 @@ pub(super) async fn keep(informers: &Informers, policy: &ArcSwap<EffectivePolicy
             informers,
             Selection::all("ResourceQuotas", "/api/v1/resourcequotas"),
             GATHERED,
-            |object: ChangedPart<Fields, Nothing>| of_namespace(&object, ResourceQuota::read),
+            |object: ChangedPart<Fields, NotUsed>| of_namespace(&object, ResourceQuota::read),
             |quotas| {
-                let quotas = Arc::new(grouped(all(&quotas)));
+                let quotas = Arc::new(grouped(quotas.objects()));
                 change(policy, |next| next.facts.resource_quotas = quotas.clone());
             },
         ),
@@ -59,16 +60,11 @@ pub(super) async fn keep(informers: &Informers, policy: &ArcSwap<EffectivePolicy
             GATHERED,
             |object: ChangedPart<FactFields, FactFields>| RayPod::read(&fields(&object)),
             |pods| {
-                let pods = Arc::new(all(&pods).into_iter().collect());
+                let pods = Arc::new(pods.objects().into_iter().collect());
                 change(policy, |next| next.facts.pods = Arc::clone(&pods));
             },
         ),
     );
-}
-
-/// The known objects; none where they are unknown.
-fn all<T: Clone>(objects: &Known<'_, T>) -> Vec<T> {
-    objects.objects().cloned().collect()
 }
 
 fn of_namespace<P: Serialize, U: Serialize, T>(

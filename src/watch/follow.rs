@@ -22,14 +22,13 @@ pub(crate) enum Known<'a, T> {
     Nothing,
 }
 
-impl<'a, T> Known<'a, T> {
-    /// The known objects.
-    pub(crate) fn objects(&self) -> impl Iterator<Item = &'a T> + use<'a, T> {
-        let objects = match self {
-            Self::All(objects) => Some(*objects),
-            Self::NotInstalled | Self::Nothing => None,
-        };
-        objects.into_iter().flat_map(BTreeMap::values)
+impl<T: Clone> Known<'_, T> {
+    /// The known objects; none where they are unknown.
+    pub(crate) fn objects(&self) -> Vec<T> {
+        match self {
+            Self::All(objects) => objects.values().cloned().collect(),
+            Self::NotInstalled | Self::Nothing => Vec::new(),
+        }
     }
 }
 

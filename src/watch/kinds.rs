@@ -26,8 +26,8 @@ pub(crate) fn ray_objects(kind: Kind) -> Selection {
     Selection::all(title, format!("/apis/ray.io/v1/{}", kind.plural()))
 }
 
-/// An object of which only some parts are read. Missing parts are empty, so that an object without
-/// a `spec` can be read too.
+/// An object of which only some parts are read: nothing of one that is `NotUsed`. Missing parts are empty, so that an
+/// object without a `spec` can be read too.
 #[derive(Debug, Clone, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct ChangedPart<P, U> {
@@ -42,10 +42,6 @@ pub(crate) struct ChangedPart<P, U> {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) status: Option<U>,
 }
-
-/// A part of which nothing is read.
-#[derive(Debug, Clone, Default, Deserialize, Serialize)]
-pub(crate) struct Nothing {}
 
 /// The fields of specs and statuses that become facts: what keeps pods off a node, and what they can request of it; the
 /// containers of a pod with their resources, and whether it has ended.

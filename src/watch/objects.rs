@@ -4,13 +4,14 @@ use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 use kube::api::ObjectMeta;
+use kube::core::NotUsed;
 use rayfit_core::facts::StoredObject;
 use rayfit_core::policy::EffectivePolicy;
 use rayfit_core::ray::Kind;
 
 use super::change::change;
 use super::follow::follow;
-use super::kinds::{ChangedPart, Nothing, SOON, ray_objects};
+use super::kinds::{ChangedPart, SOON, ray_objects};
 use crate::apiserver::{Informers, Selection};
 
 /// Keeps the names and labels up to date. The API server sends only the objects' metadata.
@@ -24,9 +25,9 @@ pub(super) async fn keep(informers: &Informers, policy: &ArcSwap<EffectivePolicy
             informers,
             names,
             SOON,
-            |object: ChangedPart<Nothing, Nothing>| stored(object.metadata).map(Arc::new),
+            |object: ChangedPart<NotUsed, NotUsed>| stored(object.metadata).map(Arc::new),
             move |objects| {
-                let objects: Vec<_> = objects.objects().cloned().collect();
+                let objects = objects.objects();
                 change(policy, |next| {
                     Arc::make_mut(&mut next.facts.objects).insert(kind, objects.clone().into());
                 });

@@ -1,16 +1,18 @@
 //! The policies, and the labels of namespaces by which they match.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use arc_swap::ArcSwap;
-use rayfit_core::policy;
-use rayfit_core::policy::{EffectivePolicy, Policies};
+use kube::core::NotUsed;
+use rayfit_core::policy::{EffectivePolicy, Policies, Policy};
 use rayfit_core::raypolicy::{PolicyFault, compile};
+use serde::Serialize;
 use serde_json::Value;
 
 use super::change::change;
 use super::follow::{Known, follow};
-use super::kinds::{ChangedPart, Nothing, SOON, fields};
+use super::kinds::{ChangedPart, SOON, fields};
 use crate::apiserver::{Informers, Selection};
 
 /// Keeps the policies and the labels of namespaces up to date; `known` becomes true once both are
@@ -29,7 +31,14 @@ pub async fn keep(informers: &Informers, policy: &ArcSwap<EffectivePolicy>, know
             informers,
             Selection::all("RayPolicies", "/apis/rayfit.dev/v1alpha1/raypolicies"),
             SOON,
-            |object: ChangedPart<Value, Nothing>| Some(read(&object)),
+            |object: ChangedPart<Value, NotUsed>| {
+                let (policy, faults) = compiled(&object);
+                let name = object.metadata.name;
+                for fault in faults {
+                    tracing::warn!(policy = name, %fault, "a RayPolicy has a fault");
+                }
+                Some(policy)
+            },
             |policies| {
                 match policies {
                     Known::All(policies) => {
@@ -49,22 +58,17 @@ pub async fn keep(informers: &Informers, policy: &ArcSwap<EffectivePolicy>, know
             informers,
             Selection::all("namespaces", "/api/v1/namespaces"),
             SOON,
-            |object: ChangedPart<Nothing, Nothing>| {
-                Some((
-                    object.metadata.name?,
-                    object.metadata.labels.unwrap_or_default(),
-                ))
+            |object: ChangedPart<NotUsed, NotUsed>| {
+                let metadata = object.metadata;
+                Some((metadata.name?, metadata.labels.unwrap_or_default()))
             },
             |namespaces| {
                 // The last known labels stay in force, as policies do.
                 let Known::All(namespaces) = namespaces else {
                     return;
                 };
-                let labels = namespaces.values().cloned().collect();
-                let labels = std::sync::Arc::new(labels);
-                change(policy, |next| {
-                    next.facts.namespaces = std::sync::Arc::clone(&labels);
-                });
+                let labels = Arc::new(namespaces.values().cloned().collect());
+                change(policy, |next| next.facts.namespaces = Arc::clone(&labels));
                 namespaces_known.store(true, Ordering::Release);
                 both();
             },
@@ -83,22 +87,11 @@ fn publish(policy: &ArcSwap<EffectivePolicy>, policies: &Policies) {
     change(policy, |next| next.policies = policies.clone());
 }
 
-/// The parts of a policy that are in force. The API server validates policies, but an older or
+/// The parts of a policy that are in force, and its faults. The API server validates policies, but an older or
 /// newer definition may have accepted what this version cannot read.
-fn read(object: &ChangedPart<Value, Nothing>) -> Option<policy::Policy> {
-    let object = Value::Object(fields(object));
-    let name = object.pointer("/metadata/name").and_then(Value::as_str);
-    let say =
-        |fault: &PolicyFault| tracing::warn!(policy = name, %fault, "a RayPolicy has a fault");
-    match compile::read(&object) {
-        Ok(written) => {
-            let (policy, faults) = compile(&written);
-            faults.iter().for_each(say);
-            policy
-        }
-        Err(fault) => {
-            say(&fault);
-            None
-        }
+pub(crate) fn compiled(object: &impl Serialize) -> (Option<Policy>, Vec<PolicyFault>) {
+    match compile::read(&Value::Object(fields(object))) {
+        Ok(written) => compile(&written),
+        Err(fault) => (None, vec![fault]),
     }
 }

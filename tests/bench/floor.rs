@@ -12,7 +12,8 @@ use axum::http::header::CONTENT_TYPE;
 use axum::response::IntoResponse;
 use axum::routing::post;
 use rayfit::server::{Listener, Shutdown};
-use rayfit::tls::{CertificateStore, clients, server_config_for};
+use rayfit::tls::{CertificateStore, server_config_for};
+use rustls::server::WebPkiClientVerifier;
 use serde::de::IgnoredAny;
 
 #[global_allocator]
@@ -27,7 +28,8 @@ async fn main() {
         .install(&file("tls.crt"), &file("tls.key"))
         .unwrap();
     let mut listener = Listener::bind(address.parse().unwrap(), 64).await.unwrap();
-    listener.tls = Some(server_config_for(certificates, clients::anybody()).unwrap());
+    listener.tls =
+        Some(server_config_for(certificates, WebPkiClientVerifier::no_client_auth()).unwrap());
     let router = Router::new()
         .route("/allowed", post(allowed))
         .route("/walked", post(walked))

@@ -266,11 +266,11 @@ const BUDGETS: [(&str, usize); 9] = [
     ("simulate", 8_831),
     ("rules", 6_013),
     ("reconcile", 3_842),
-    ("controller", 3_619),
-    ("cli", 3_800),
+    ("controller", 3_538),
+    ("cli", 3_772),
     ("snapshot", 2_485),
     ("manifests", 1_461),
-    ("", 20_806),
+    ("", 20_682),
 ];
 
 #[test]

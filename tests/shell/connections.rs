@@ -9,7 +9,8 @@ use std::time::Duration;
 use rayfit::admission::AdmissionLimits;
 use rayfit::server::{ConnectionTimeouts, Listener, Phase, Shutdown};
 use rayfit::tls::directory::Poller;
-use rayfit::tls::{CertificateStore, clients, server_config_for};
+use rayfit::tls::{CertificateStore, server_config_for};
+use rustls::server::WebPkiClientVerifier;
 use rustls::version::{TLS12, TLS13};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
@@ -40,7 +41,8 @@ async fn start_with(
     let mut listener = Listener::bind("127.0.0.1:0".parse().unwrap(), 2000)
         .await
         .unwrap();
-    listener.tls = Some(server_config_for(store.clone(), clients::anybody()).unwrap());
+    listener.tls =
+        Some(server_config_for(store.clone(), WebPkiClientVerifier::no_client_auth()).unwrap());
     listener.times = times;
     let address = listener.address().unwrap();
     let shutdown = Arc::new(Shutdown::default());

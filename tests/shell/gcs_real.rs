@@ -247,7 +247,7 @@ async fn a_token_is_needed_where_ray_has_one() {
         !state.node_states.is_empty()
     })
     .await;
-    let wrong = Material::from(b"0123456789".to_vec());
+    let wrong = Material::Memory(b"0123456789".as_slice().into());
     for token in [None, Some(wrong)] {
         let endpoint = Endpoint {
             token,
@@ -287,8 +287,8 @@ async fn certificates_are_needed_where_ray_has_them() {
     let stranger = crate::tls_support::issue_for(&crate::tls_support::ca(1), &["localhost"], 1);
     let mut endpoint = client.endpoint.as_ref().clone();
     if let Some(tls) = &mut endpoint.tls {
-        tls.certificate = stranger.chain.into_bytes().into();
-        tls.key = stranger.key.into_bytes().into();
+        tls.certificate = Material::Memory(stranger.chain.into_bytes().into());
+        tls.key = Material::Memory(stranger.key.into_bytes().into());
     }
     let client = client_with(endpoint);
     let fault = client.cluster_resource_state().await.unwrap_err().fault;

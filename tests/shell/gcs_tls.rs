@@ -40,9 +40,9 @@ fn server(authority: &Authority, clients: &Authority) -> ServerConfig {
 fn tls(authority: &Authority, trusted: &Authority) -> Tls {
     let Issued { chain, key } = issue(authority, 1);
     Tls {
-        certificate: chain.into_bytes().into(),
-        key: key.into_bytes().into(),
-        authority: trusted.pem().into_bytes().into(),
+        certificate: Material::Memory(chain.into_bytes().into()),
+        key: Material::Memory(key.into_bytes().into()),
+        authority: Material::Memory(trusted.pem().into_bytes().into()),
         server_name: Some(NAME.to_owned()),
     }
 }

@@ -27,7 +27,7 @@ fn a_chain_with_an_intermediate_is_read_and_its_earliest_end_counts() {
     let chain = format!("{}{}", leaf.chain, authority.pem());
     let pair = ServingPair::from_pem(chain.as_bytes(), leaf.key.as_bytes()).unwrap();
     let in_days = |days: u32| SystemTime::now() + days * Duration::from_hours(24);
-    let until = pair.not_after();
+    let until = pair.not_after;
     assert!(in_days(9) < until && until < in_days(11), "{until:?}");
 }
 

@@ -29,6 +29,7 @@ use tokio::time::timeout;
 use super::forward::forward;
 use super::worker_pods::{PodAmounts, WorkerPods};
 use crate::apiserver::error_chain::text;
+use crate::apiserver::server_time::own_timestamp;
 use crate::apiserver::{Gate, Patience};
 use crate::cli::shared::outcome;
 use crate::controller::clock::Clock;
@@ -104,7 +105,7 @@ pub(crate) async fn look(
     let snapshot = Snapshot {
         api_version: API_VERSION.to_owned(),
         kind: KIND.to_owned(),
-        time: Clock::timestamp().to_string(),
+        time: own_timestamp().to_string(),
         ray_cluster: RAY_CLUSTER.keep(&cluster).into(),
         pods,
         nodes,

@@ -1,4 +1,4 @@
-//! The formats of output that several commands have.
+//! The formats of output.
 
 /// The format of an answer, for people or for programs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
@@ -20,4 +20,16 @@ pub(in crate::cli) enum ReportFormat {
     Json,
     /// One page, to read and to send
     Html,
+}
+
+/// The format of the catalogue of rules and defaults.
+#[derive(Debug, Clone, Copy, Default, clap::ValueEnum)]
+pub(in crate::cli) enum CatalogueFormat {
+    /// An aligned table
+    #[default]
+    Text,
+    /// Everything, for programs
+    Json,
+    /// The documentation page, one section per rule
+    Markdown,
 }

@@ -11,6 +11,7 @@ use serde_json::Value;
 
 use super::documents::objects;
 use super::outcome;
+use crate::apiserver::server_time::own_timestamp;
 
 /// Flags that name policies.
 #[derive(Debug, Clone, clap::Args)]
@@ -58,12 +59,8 @@ impl PolicyArgs {
     }
 
     /// The time at which exemptions must be valid.
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "the command line reads the clock for the core"
-    )]
     pub(in crate::cli) fn now(&self) -> Timestamp {
-        self.at.unwrap_or_else(Timestamp::now)
+        self.at.unwrap_or_else(own_timestamp)
     }
 }
 

@@ -148,8 +148,7 @@ impl Performer<'_> {
             Effect::Report(state) => {
                 let _writing = self.writer.begin(writer::LONGEST)?;
                 let gcs = self.gcs.with_deadline(writer::LONGEST);
-                let reported = gcs.report(state.clone()).await;
-                reported.map_err(|error| gcs_failure(&error))?;
+                gcs.report(state.clone()).await?;
                 Ok(Reply::Ok)
             }
             Effect::PutError(text) => self.put_error(text).await,
@@ -161,12 +160,11 @@ impl Performer<'_> {
         let _writing = self.writer.begin(writer::LONGEST)?;
         let gcs = self.gcs.with_deadline(writer::LONGEST);
         // Drivers print whatever is stored, even an empty text.
-        let stored = if text.is_empty() {
-            gcs.kv_del("", ERROR_KEY).await
+        if text.is_empty() {
+            gcs.kv_del("", ERROR_KEY).await?;
         } else {
-            gcs.kv_put("", ERROR_KEY, text.as_bytes()).await
-        };
-        stored.map_err(|error| gcs_failure(&error))?;
+            gcs.kv_put("", ERROR_KEY, text.as_bytes()).await?;
+        }
         Ok(Reply::Ok)
     }
 
@@ -231,10 +229,8 @@ impl Performer<'_> {
             ));
         };
         let gcs = self.gcs.with_deadline(longest);
-        let totals = gcs
-            .resize_raylet(resize.node_id, cpu_milli, memory_bytes)
-            .await
-            .map_err(|error| gcs_failure(&error))?;
+        let resized = gcs.resize_raylet(resize.node_id, cpu_milli, memory_bytes);
+        let totals = resized.await?;
         let total = |name: &str| totals.get(name).copied();
         Ok(Reply::RayletTotals {
             cpu: total("CPU"),
@@ -244,16 +240,16 @@ impl Performer<'_> {
 
     async fn drain(&self, drain: &Drain, longest: Duration) -> Result<Reply, Failure> {
         let gcs = self.gcs.with_deadline(longest);
-        let answer = match drain.kind {
-            DrainKind::Idle => gcs.drain(drain.node_id, &drain.message, None).await,
-            DrainKind::WhenDone => gcs.drain(drain.node_id, &drain.message, Some(0)).await,
-            DrainKind::Until(by) => gcs.drain(drain.node_id, &drain.message, Some(by)).await,
+        let by = match drain.kind {
+            DrainKind::Idle => None,
+            DrainKind::WhenDone => Some(0),
+            DrainKind::Until(by) => Some(by),
             DrainKind::Stop => {
-                let stopped = gcs.stop_node(drain.node_id).await;
-                stopped.map(|()| gcs::DrainCall::Accepted)
+                gcs.stop_node(drain.node_id).await?;
+                return Ok(Reply::DrainAccepted);
             }
         };
-        Ok(match answer.map_err(|error| gcs_failure(&error))? {
+        Ok(match gcs.drain(drain.node_id, &drain.message, by).await? {
             gcs::DrainCall::Accepted => Reply::DrainAccepted,
             gcs::DrainCall::Rejected(_) => Reply::DrainRefused,
         })
@@ -261,8 +257,18 @@ impl Performer<'_> {
 }
 
 /// The failure of a call of the GCS, as the reconciler understands it.
-pub fn gcs_failure(error: &CallError) -> Failure {
-    let kind = match &error.fault {
+impl From<CallError> for Failure {
+    fn from(error: CallError) -> Self {
+        Self::Gcs {
+            kind: gcs_kind(&error.fault),
+            message: error.to_string(),
+        }
+    }
+}
+
+/// The kind of an error of the GCS, as the reconciler understands it.
+pub fn gcs_kind(fault: &GcsFault) -> GcsKind {
+    match fault {
         GcsFault::NotFound(_) => GcsKind::NotFound,
         GcsFault::InvalidArgument(_) => GcsKind::InvalidArgument,
         GcsFault::Unauthenticated(_) | GcsFault::Credentials(_) | GcsFault::Tls(_) => {
@@ -274,9 +280,5 @@ pub fn gcs_failure(error: &CallError) -> Failure {
         }
         GcsFault::TooLarge(_) | GcsFault::Unusable(_) => GcsKind::Unusable,
         GcsFault::Unsupported(_) | GcsFault::Other(_) => GcsKind::Other,
-    };
-    Failure::Gcs {
-        kind,
-        message: error.to_string(),
     }
 }

@@ -15,6 +15,7 @@ use serde::de::{DeserializeOwned, IgnoredAny};
 use serde_json::Value;
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 
+use crate::apiserver::pages::Built;
 use crate::apiserver::patience::RequestFlow;
 use crate::apiserver::{Gate, Pass, error_chain};
 use crate::controller::lease::Fence;
@@ -37,17 +38,13 @@ const TRIES: u32 = 3;
 /// The way to the API server that all clusters share.
 #[derive(Clone)]
 pub struct Requests {
-    client: Client,
+    /// The client.
+    pub client: Client,
     /// The gate that they pass.
     pub gate: Gate,
 }
 
 impl Requests {
-    /// Requests that pass through a gate.
-    pub fn new(client: Client, gate: Gate) -> Self {
-        Self { client, gate }
-    }
-
     /// Sends a request of a flow.
     pub async fn send<T: DeserializeOwned>(
         &self,
@@ -87,9 +84,6 @@ impl Requests {
         }))
     }
 }
-
-/// A request, unless it could not be built.
-pub type Built = Result<hyper::http::Request<Vec<u8>>, kube::core::request::Error>;
 
 /// Sends the requests about one RayCluster.
 #[derive(Clone)]
@@ -175,7 +169,7 @@ impl WriteTurn<'_> {
     pub async fn patch_cluster(&self, operations: &Operations) -> Result<Value, Failure> {
         let (clusters, name) = (self.writer.clusters(), &self.writer.key.name);
         let patch = Patch::<()>::Json(operations.clone());
-        let request = clusters.patch(name, &params(), &patch);
+        let request = clusters.patch(name, &PatchParams::apply(MANAGER), &patch);
         let answer = self.write(request, LONGEST).await;
         answer.map(|AllowedCluster(cluster)| cluster)
     }
@@ -203,9 +197,10 @@ impl WriteTurn<'_> {
         let pods = Request::new(format!("/api/v1/namespaces/{namespace}/pods"));
         // A strategic patch merges the list of containers by name; a merge patch would replace it.
         let (pod, body) = (&patch.pod, Patch::Strategic(&patch.body));
+        let params = PatchParams::apply(MANAGER);
         let request = match subresource {
-            Some(subresource) => pods.patch_subresource(subresource, pod, &params(), &body),
-            None => pods.patch(pod, &params(), &body),
+            Some(subresource) => pods.patch_subresource(subresource, pod, &params, &body),
+            None => pods.patch(pod, &params, &body),
         };
         self.write::<IgnoredAny>(request, longest).await.map(drop)
     }
@@ -249,13 +244,6 @@ impl WriteTurn<'_> {
     }
 }
 
-fn params() -> PatchParams {
-    PatchParams {
-        field_manager: Some(MANAGER.to_owned()),
-        ..PatchParams::default()
-    }
-}
-
 fn unsendable(error: &kube::core::request::Error) -> Failure {
     Failure::NotSent(format!("the request cannot be built: {error}"))
 }
@@ -275,7 +263,8 @@ mod tests {
     use crate::controller::act::writer::*;
 
     fn requests_through(client: Client) -> Requests {
-        Requests::new(client, Gate::new(1000, 1000, Patience::default()))
+        let gate = Gate::new(1000, 1000, Patience::default());
+        Requests { client, gate }
     }
 
     /// An API server that gives these answers, and the requests that it received.

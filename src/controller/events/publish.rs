@@ -20,8 +20,10 @@ use serde_json::json;
 use tokio::sync::Notify;
 use tokio::time::sleep;
 
-use crate::controller::act::writer::{Built, LONGEST, Requests};
-use crate::controller::clock::{Clock, LimiterClock};
+use crate::apiserver::pages::Built;
+use crate::apiserver::server_time::own_timestamp;
+use crate::controller::act::writer::{LONGEST, Requests};
+use crate::controller::clock::LimiterClock;
 use crate::controller::events::outbox::{About, Outbox, QueuedEvent};
 use crate::telemetry::controller::ScalingMetrics;
 
@@ -127,7 +129,7 @@ impl Publisher {
             let count = published.count.saturating_add(1);
             let series = EventSeries {
                 count,
-                last_observed_time: MicroTime(Clock::timestamp()),
+                last_observed_time: MicroTime(own_timestamp()),
             };
             let patch = Patch::Merge(json!({ "series": series }));
             let patched = events.patch(&published.name, &PatchParams::default(), &patch);
@@ -172,7 +174,7 @@ impl Publisher {
     }
 
     fn event(&self, about: &About, event: ClusterEvent) -> Event {
-        let now = Clock::timestamp();
+        let now = own_timestamp();
         let reference = |kind: &str, version: &str, name: &str| ObjectReference {
             api_version: Some(version.to_owned()),
             kind: Some(kind.to_owned()),
@@ -244,7 +246,10 @@ mod tests {
     #[tokio::test]
     async fn an_event_that_is_gone_is_published_anew() {
         let seen = Arc::default();
-        let requests = Requests::new(forgetful(&seen), Gate::new(50, 100, Patience::default()));
+        let requests = Requests {
+            client: forgetful(&seen),
+            gate: Gate::new(50, 100, Patience::default()),
+        };
         let desk = Arc::new(Desk {
             outbox: Mutex::default(),
             filled: Notify::new(),

@@ -2,13 +2,12 @@
 //! understands. Pure.
 
 use rayfit_core::ray::cluster::closing_policy;
-use rayfit_core::reconcile::effects::failure::{Failure, GcsKind};
 use rayfit_core::reconcile::{Blind, HeadPod};
 use rayfit_core::snapshot::OwnPods;
 use rayfit_core::snapshot::pod_condition::PodCondition;
 use serde_json::Value;
 
-use crate::controller::act::perform::gcs_failure;
+use crate::controller::act::perform::gcs_kind;
 use crate::controller::head::address::Head;
 use crate::gcs::{CallError, GcsFault};
 
@@ -29,17 +28,12 @@ pub fn head_pod(head: &Head, cluster: &Value, pods: &OwnPods) -> HeadPod {
 /// The reason where the GCS was asked and gave no answer that can be used.
 pub fn no_answer(head: &HeadPod, error: &CallError) -> Blind {
     let head = head.clone();
-    match (&error.fault, gcs_failure(error)) {
-        (GcsFault::BackingOff(_), _) => Blind::NotAsked { head },
-        (_, Failure::Gcs { kind, message }) => Blind::Gcs {
+    match &error.fault {
+        GcsFault::BackingOff(_) => Blind::NotAsked { head },
+        fault => Blind::Gcs {
             head,
-            kind,
-            reason: message,
-        },
-        (_, other) => Blind::Gcs {
-            head,
-            kind: GcsKind::Other,
-            reason: other.to_string(),
+            kind: gcs_kind(fault),
+            reason: error.to_string(),
         },
     }
 }

@@ -180,7 +180,7 @@ fn part(secret: &Secret, key: &str) -> Result<Material, Misread> {
     let content = secret.data.as_ref().and_then(|data| data.get(key));
     let lacks = || Misread(format!("Secret {} has no {key}", secret.name_any()));
     let content = content.ok_or_else(lacks)?;
-    Ok(Material::from(content.0.clone()))
+    Ok(Material::Memory(content.0.as_slice().into()))
 }
 
 #[cfg(test)]

@@ -6,21 +6,22 @@
 //! not answer, or answers nonsense, is asked ever more rarely; nothing else in its cluster changes.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use parking_lot::Mutex;
+use prometheus_client::metrics::gauge::Gauge;
 use rayfit_core::reconcile::observed::memory_report::KnownMemory;
 use rayfit_core::seconds::Retry;
 use rayfit_core::snapshot::NodeId;
 use rayfit_core::snapshot::gcs::{ClusterResourceState, NodeState, NodeStatus};
 use tokio::sync::{Notify, watch};
-use tokio::task::AbortHandle;
+use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
 use crate::controller::clock::Clock;
 use crate::gcs::{CallError, Client, MemoryReport, Subscription};
+use crate::telemetry::metrics::CountedGauge;
 
 /// The most nodes of a cluster that are heard of at a time.
 const OF_A_CLUSTER: usize = 128;
@@ -55,7 +56,7 @@ const RETRY: Retry = Retry {
 };
 
 /// The number of clusters of this process that hear of memory now.
-static HEARING: AtomicUsize = AtomicUsize::new(0);
+static HEARING: LazyLock<Gauge> = LazyLock::new(Gauge::default);
 
 /// The known memory in use in a cluster. Nothing is heard any more once it is dropped.
 #[derive(Debug, Default)]
@@ -74,14 +75,8 @@ struct Heard {
 #[derive(Debug)]
 struct Hearing {
     selection: watch::Sender<BTreeSet<NodeId>>,
-    task: AbortHandle,
-}
-
-impl Drop for Hearing {
-    fn drop(&mut self) {
-        self.task.abort();
-        HEARING.fetch_sub(1, Ordering::Relaxed);
-    }
+    _task: JoinSet<()>,
+    _counted: CountedGauge,
 }
 
 impl MemoryWatch {
@@ -100,18 +95,22 @@ impl MemoryWatch {
             return;
         }
         let task = self.task.get_or_insert_with(|| {
-            HEARING.fetch_add(1, Ordering::Relaxed);
             let (selection, receiver) = watch::channel(BTreeSet::new());
-            let task = hear(
+            let mut task = JoinSet::new();
+            task.spawn(hear(
                 client.clone(),
                 receiver,
                 Arc::clone(&self.heard),
                 clock.clone(),
-            );
-            let task = tokio::spawn(task).abort_handle();
-            Hearing { selection, task }
+            ));
+            Hearing {
+                selection,
+                _task: task,
+                _counted: CountedGauge::of(&HEARING),
+            }
         });
-        let share = OF_A_PROCESS / HEARING.load(Ordering::Relaxed).max(1);
+        let hearing = usize::try_from(HEARING.get()).unwrap_or(0);
+        let share = OF_A_PROCESS / hearing.max(1);
         let now = turn(&all, share.clamp(1, OF_A_CLUSTER), clock.wall());
         // Every look comes here; only a change of the nodes is to make the task subscribe anew.
         task.selection.send_if_modified(|previous| {

@@ -9,7 +9,7 @@ use rayfit_core::manifests::names::LEADER_LEASE;
 use rayfit_core::reconcile::ownership::lease::leader::LeaseRequest;
 use rayfit_core::reconcile::ownership::lease::record::{LeaseRecord, Terms};
 
-use crate::controller::clock::Clock;
+use crate::apiserver::server_time::own_timestamp;
 
 /// The options by which a replica takes part.
 #[derive(Debug, Clone)]
@@ -43,7 +43,7 @@ pub(super) async fn send(
 
 fn lease(options: &LeaseOptions, current: Option<&LeaseRecord>, holder: Option<&str>) -> Lease {
     let seconds = options.terms.duration.as_secs();
-    let now = MicroTime(Clock::timestamp());
+    let now = MicroTime(own_timestamp());
     let renewed = current.filter(|current| current.holder.as_deref() == holder);
     // A Lease is written whole, so what is left out of a renewal is lost.
     let acquired = match renewed {

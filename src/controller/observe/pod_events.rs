@@ -19,7 +19,6 @@ use futures_util::StreamExt as _;
 use futures_util::stream;
 use kube::Client;
 use kube::api::{ListParams, Request};
-use kube::client::Body;
 use rayfit_core::flow_control::{Flow, LAST};
 use rayfit_core::snapshot::prospect_reader::ProspectReader;
 use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
@@ -28,7 +27,6 @@ use super::Observed;
 use super::ask_times::AskTimes;
 use super::awaiting::AwaitingPods;
 use crate::apiserver::pages::PageFault;
-use crate::apiserver::patience::RequestFlow;
 use crate::apiserver::{Gate, pages};
 use crate::controller::lease::Fence;
 
@@ -61,7 +59,15 @@ pub(crate) async fn read_events(
     let mut params = ListParams::default().fields(SELECTED);
     let mut size = PAGE;
     for _ in 0..PAGES {
-        let body = match page(client, gate, &request, &params.clone().limit(size)).await {
+        let page = async {
+            let flow: Flow = LAST.into();
+            let passed = gate.pass(&flow).await;
+            let _pass = passed.map_err(|not| PageFault::Unsendable(not.to_string()))?;
+            let listed = request.list(&params.clone().limit(size));
+            let body = pages::ask(client, listed, Some(flow)).await?;
+            pages::body_of(body, size).await
+        };
+        let body = match page.await {
             // Somebody has made very large Events.
             Err(PageFault::TooLarge(_)) if size > 1 => {
                 size = (size / 8).max(1);
@@ -79,23 +85,6 @@ pub(crate) async fn read_events(
         }
     }
     Ok(false)
-}
-
-async fn page(
-    client: &Client,
-    gate: &Gate,
-    request: &Request,
-    params: &ListParams,
-) -> Result<hyper::body::Bytes, PageFault> {
-    let size = params.limit.unwrap_or(PAGE);
-    let unsendable = |error: &dyn std::fmt::Display| PageFault::Unsendable(error.to_string());
-    let mut request = request.list(params).map_err(|error| unsendable(&error))?;
-    let flow: Flow = LAST.into();
-    let _pass = gate.pass(&flow).await.map_err(|error| unsendable(&error))?;
-    request.extensions_mut().insert(RequestFlow(flow));
-    let answer = client.send(request.map(Body::from)).await;
-    let answer = answer.map_err(|error| pages::no_answer(&error))?;
-    pages::body_of(pages::accepted(answer).await?, size).await
 }
 
 /// Reads, for all clusters that this process scales, what is said about their pods, until the process stops. What
@@ -118,7 +107,7 @@ pub async fn follow(observed: Observed, client: Client, gate: Gate, fence: Fence
             for (pod, prospects) in &prospects {
                 tracing::trace!(namespace, pod, ?prospects, "what node autoscalers say");
             }
-            observed.put_prospects(&namespace, &pods, prospects);
+            observed.change(|store| store.put_prospects(&namespace, &pods, prospects));
         });
         (namespace, began.elapsed(), result)
     };

@@ -1,7 +1,7 @@
 //! The watches that keep the [`Store`] like the API server: one per kind for all clusters, or one
 //! per kind and namespace where only some namespaces may be read.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 use std::panic::resume_unwind;
 use std::sync::Arc;
 
@@ -9,8 +9,6 @@ use parking_lot::{RwLock, RwLockReadGuard};
 use rayfit_core::dns_name::Key;
 use rayfit_core::facts::pods::CLUSTER as CLUSTER_LABEL;
 use rayfit_core::snapshot::allowed::AllowedCluster;
-use rayfit_core::snapshot::node_prospect::NodeProspect;
-use rayfit_core::snapshot::prospect_reader::AwaitingPod;
 use serde_json::Value;
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::task::{JoinError, JoinSet};
@@ -56,25 +54,16 @@ impl Observed {
     /// Takes in a RayCluster that was read or patched, since it may be newer than the watch's.
     pub fn learn(&self, cluster: &Value) {
         let kind = StoredKind::RayClusters;
-        let changed = self.store.write().put(kind, KeptObject::of(kind, cluster));
-        self.tell(changed);
+        let object = KeptObject::of(kind, cluster);
+        self.change(|store| store.put(kind, object));
     }
 
-    /// Takes in what node autoscalers say of pods of a namespace that wait for a Kubernetes node.
-    pub(super) fn put_prospects(
-        &self,
-        namespace: &str,
-        pods: &HashMap<String, AwaitingPod>,
-        by_pod: HashMap<String, Vec<NodeProspect>>,
-    ) {
-        let changed = self.store.write().put_prospects(namespace, pods, by_pod);
-        self.tell(changed);
-    }
-
-    /// As if all pods had been listed.
-    #[cfg(test)]
-    pub(crate) fn has_listed_pods(&self) {
-        self.store.write().listed(StoredKind::Pods, None);
+    /// Changes the store, and tells of the clusters that this concerns.
+    pub(crate) fn change(&self, change: impl FnOnce(&mut Store) -> BTreeSet<Key>) {
+        let changed = change(&mut self.store.write());
+        for cluster in changed {
+            let _ = self.changed.send(cluster);
+        }
     }
 
     /// Watches for ever. Failures are tried again; a panic in one watch ends all of them.
@@ -136,15 +125,13 @@ impl Observed {
             WatchEvent::Begun => listed = BTreeSet::new(),
             WatchEvent::Listed(name, object) => {
                 listed.insert(name);
-                let changed = self.store.write().put(kind, object);
-                self.tell(changed);
+                self.change(|store| store.put(kind, object));
             }
             WatchEvent::Complete(version) => {
                 // Known objects that are missing from a complete list are gone.
                 let names = self.store.read().names(kind, namespace.as_deref());
                 for name in names.difference(&listed) {
-                    let changed = self.store.write().remove(kind, name, version.as_deref());
-                    self.tell(changed);
+                    self.change(|store| store.remove(kind, name, version.as_deref()));
                 }
                 listed = BTreeSet::new();
                 if std::mem::take(&mut first) {
@@ -152,13 +139,9 @@ impl Observed {
                     tracing::debug!(?kind, namespace, "first list complete");
                 }
             }
-            WatchEvent::Applied(_, object) => {
-                let changed = self.store.write().put(kind, object);
-                self.tell(changed);
-            }
+            WatchEvent::Applied(_, object) => self.change(|store| store.put(kind, object)),
             WatchEvent::Deleted(name, version) => {
-                let changed = self.store.write().remove(kind, &name, version.as_deref());
-                self.tell(changed);
+                self.change(|store| store.remove(kind, &name, version.as_deref()));
             }
             WatchEvent::Failed(_) => {}
         };
@@ -171,11 +154,5 @@ impl Observed {
             informers.read(selection, keep, on)
         };
         match reading.forever().await {}
-    }
-
-    fn tell(&self, clusters: BTreeSet<Key>) {
-        for cluster in clusters {
-            let _ = self.changed.send(cluster);
-        }
     }
 }

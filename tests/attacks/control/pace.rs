@@ -94,10 +94,10 @@ async fn an_api_server_at_a_tenth_of_its_speed_is_kept_busy_and_everybody_gets_o
         }
     });
     let api = ApiServer::of_builder(ClientBuilder::new(service, "ray"));
-    let requests = Requests::new(
-        api.client.clone(),
-        Gate::new(200, 400, api.patience.clone()),
-    );
+    let requests = Requests {
+        client: api.client.clone(),
+        gate: Gate::new(200, 400, api.patience.clone()),
+    };
     let ends = tokio::time::Instant::now() + Duration::from_mins(3);
     let work = |key: Key| {
         let writer = Writer::new(requests.clone(), key, None);

@@ -38,7 +38,6 @@ const FULLEST: usize = 14;
 
 /// Folders that may have more, because they are lists: nobody has to know all of it.
 const LISTS: &[(&str, &str)] = &[
-    ("cli", "one file per command"),
     ("rules/autoscaling", "one file per rule"),
     ("rules/ippr", "one file per rule"),
 ];
@@ -266,11 +265,11 @@ const BUDGETS: [(&str, usize); 9] = [
     ("simulate", 8_847),
     ("rules", 6_013),
     ("reconcile", 3_842),
-    ("controller", 3_619),
-    ("cli", 3_800),
+    ("controller", 3_538),
+    ("cli", 3_772),
     ("snapshot", 2_489),
     ("manifests", 1_477),
-    ("", 20_883),
+    ("", 20_682),
 ];
 
 #[test]

@@ -38,7 +38,6 @@ const FULLEST: usize = 14;
 
 /// Folders that may have more, because they are lists: nobody has to know all of it.
 const LISTS: &[(&str, &str)] = &[
-    ("cli", "one file per command"),
     ("rules/autoscaling", "one file per rule"),
     ("rules/ippr", "one file per rule"),
 ];

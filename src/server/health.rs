@@ -42,26 +42,26 @@ pub struct Health {
 }
 
 /// The reason for which the process is not ready.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, derive_more::Display)]
 pub enum NotReady {
     /// The process was told to stop.
-    #[error("not ready: stopping")]
+    #[display("not ready: stopping")]
     Stopping,
     /// The webhook port is not bound yet.
-    #[error("not ready: the webhook port is not listening yet")]
+    #[display("not ready: the webhook port is not listening yet")]
     NotListening,
     /// The RayPolicies were not read yet.
-    #[error("not ready: the RayPolicies have not been read yet; does the API server answer?")]
+    #[display("not ready: the RayPolicies have not been read yet; does the API server answer?")]
     NoPolicies,
     /// A watch that scaling needs fails. Only a process that only scales is unready for that: one
     /// with webhooks continues to check objects with the state that it has.
-    #[error("not ready: {0}")]
+    #[display("not ready: {_0}")]
     Blind(WatchTrouble),
     /// There is no certificate.
-    #[error("not ready: no certificate yet; is the Secret there, and mounted?")]
+    #[display("not ready: no certificate yet; is the Secret there, and mounted?")]
     NoCertificate,
     /// The certificate has expired.
-    #[error("not ready: the certificate has expired; is it renewed, and the new one mounted?")]
+    #[display("not ready: the certificate has expired; is it renewed, and the new one mounted?")]
     Expired,
 }
 

@@ -261,7 +261,7 @@ fn lines_of_code(text: &str) -> usize {
 /// The most lines of code of the largest folders of both crates and of the others together, without blanks, comments and
 /// tests. Lower a number where code goes; to raise one takes a reason that the commit gives.
 const BUDGETS: [(&str, usize); 9] = [
-    ("plan", 11_320),
+    ("plan", 11_323),
     ("simulate", 8_831),
     ("rules", 6_013),
     ("reconcile", 3_842),
@@ -269,7 +269,7 @@ const BUDGETS: [(&str, usize); 9] = [
     ("cli", 3_772),
     ("snapshot", 2_485),
     ("manifests", 1_461),
-    ("", 20_682),
+    ("", 20_605),
 ];
 
 #[test]

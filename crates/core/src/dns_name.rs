@@ -12,8 +12,7 @@ use crate::text::{Misread, shown_text};
 const LONGEST: usize = 253;
 
 /// A DNS subdomain (RFC 1123), which the names of namespaces, RayClusters, pods and Secrets are.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, thiserror::Error)]
-#[error("{0}")]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, derive_more::Display)]
 pub struct DnsName(Arc<str>);
 
 impl DnsName {
@@ -53,8 +52,8 @@ impl Deref for DnsName {
 }
 
 /// The namespace and name of an object.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, thiserror::Error)]
-#[error("{namespace}/{name}")]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, derive_more::Display)]
+#[display("{namespace}/{name}")]
 pub struct Key {
     /// Its namespace.
     pub namespace: DnsName,

@@ -45,31 +45,31 @@ pub struct NewPod {
 }
 
 /// The reason for which a pod stays as KubeRay makes it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, derive_more::Display)]
 pub enum LeftAsMade {
     /// It is no worker that a RayCluster owns.
-    #[error("it is no worker pod that a RayCluster owns")]
+    #[display("it is no worker pod that a RayCluster owns")]
     NoWorker,
     /// It has resources as a whole, of which its container is a part.
-    #[error("it has resources as a whole")]
+    #[display("it has resources as a whole")]
     HasPodLevelResources,
     /// Another controller has it wait, and counts it as its template asks.
-    #[error("it has scheduling gates")]
+    #[display("it has scheduling gates")]
     IsGated,
     /// Its ray container asks for no CPU or memory.
-    #[error("its ray container does not ask for both CPU and memory")]
+    #[display("its ray container does not ask for both CPU and memory")]
     HasNoSize,
     /// The RayCluster of that name is another one, or is being deleted.
-    #[error("the RayCluster that owns it is gone or being deleted")]
+    #[display("the RayCluster that owns it is gone or being deleted")]
     AnotherOwner,
     /// The RayCluster says no size for pods of its group that are made now.
-    #[error("nothing is said now about new pods of its group")]
+    #[display("nothing is said now about new pods of its group")]
     NoSizeSaid,
     /// Its group may not grow.
-    #[error("the annotation ray.io/ippr does not list its group")]
+    #[display("the annotation ray.io/ippr does not list its group")]
     MayNotGrow,
     /// It is as large already.
-    #[error("its template is as large as that")]
+    #[display("its template is as large as that")]
     IsLargeEnough,
 }
 

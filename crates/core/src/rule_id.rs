@@ -3,8 +3,8 @@
 use crate::text::Misread;
 
 /// The stable number of a rule or default: never reused, never renumbered.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, thiserror::Error)]
-#[error("RF{0:03}")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, derive_more::Display)]
+#[display("RF{_0:03}")]
 pub struct RuleId(pub u16);
 
 impl RuleId {

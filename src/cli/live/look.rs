@@ -240,7 +240,7 @@ pub(super) async fn connect(
     pods: &OwnPods,
     address: Option<Address>,
 ) -> anyhow::Result<gcs::Client> {
-    let head = address::head(key, cluster, pods)?;
+    let head = address::head(key, cluster, pods).map_err(anyhow::Error::msg)?;
     let address = if let Some(address) = address {
         address
     } else {

@@ -6,25 +6,25 @@ use serde_json::Value;
 use crate::path::FieldPath;
 
 /// The stable number of a default: never reused, never renumbered.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, thiserror::Error)]
-#[error("DF{0:02}")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, derive_more::Display)]
+#[display("DF{_0:02}")]
 pub struct DefaultId(pub u8);
 
 /// The origin of a value that a default wrote.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, derive_more::Display)]
 pub enum Origin {
     /// It is the default's own value.
-    #[error("")]
+    #[display("")]
     Fresh,
     /// The stored object had it and the update lost it (server-side apply drops defaulted fields
     /// when the same manager applies again).
-    #[error(" (as it was before this update)")]
+    #[display(" (as it was before this update)")]
     CarriedOver,
 }
 
 /// One value that was filled in.
-#[derive(Debug, Clone, PartialEq, thiserror::Error)]
-#[error("{id} {path} = {value}{origin}")]
+#[derive(Debug, Clone, PartialEq, derive_more::Display)]
+#[display("{id} {path} = {value}{origin}")]
 pub struct AppliedValue {
     /// The default that did it.
     pub id: DefaultId,

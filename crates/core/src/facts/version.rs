@@ -7,9 +7,9 @@ use serde::Deserialize;
 use crate::text::Misread;
 
 /// A minor version of Kubernetes; ordered.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize, thiserror::Error)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize, derive_more::Display)]
 #[serde(try_from = "String")]
-#[error("{major}.{minor}")]
+#[display("{major}.{minor}")]
 pub struct KubernetesVersion {
     /// The 1 of 1.35.
     pub major: u32,

@@ -19,10 +19,10 @@ use crate::snapshot::group_spec::GroupSpec;
 use crate::snapshot::pod::{Pod, PodRole};
 
 /// A rule that a plan breaks.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, derive_more::Display)]
 pub enum Violation {
     /// A pod would grow beyond the resize limits of its group.
-    #[error("pod {pod} would get {what}, above its resize limit of {limit}: keep to the limit")]
+    #[display("pod {pod} would get {what}, above its resize limit of {limit}: keep to the limit")]
     AboveResizeLimit {
         /// The name of the pod.
         pod: String,
@@ -32,7 +32,7 @@ pub enum Violation {
         limit: String,
     },
     /// New pods of a group would be made beyond its resize limits, or smaller than their template.
-    #[error(
+    #[display(
         "new pods of group {group} would be made with {what}, not between {least} and {limit}: keep within these"
     )]
     InitialSize {
@@ -46,7 +46,7 @@ pub enum Violation {
         limit: String,
     },
     /// A group would get more replicas than it may have.
-    #[error("group {group} would get {replicas} replicas, above maxReplicas {max}: launch fewer")]
+    #[display("group {group} would get {replicas} replicas, above maxReplicas {max}: launch fewer")]
     AboveMax {
         /// The name of the group.
         group: String,
@@ -56,7 +56,7 @@ pub enum Violation {
         max: i64,
     },
     /// The cluster would get more workers than it may have.
-    #[error(
+    #[display(
         "group {group} would be launched for, and the cluster would have {workers} workers, above \
          reconcile.maxWorkersPerCluster {max}: launch fewer"
     )]
@@ -69,7 +69,7 @@ pub enum Violation {
         max: u64,
     },
     /// A pod would shrink below its base size or below the resources in use.
-    #[error("pod {pod} would shrink to {what}, below {floor}: leave it at least that")]
+    #[display("pod {pod} would shrink to {what}, below {floor}: leave it at least that")]
     Shrinks {
         /// The name of the pod.
         pod: String,
@@ -80,7 +80,9 @@ pub enum Violation {
     },
     /// A group's list of pods to delete would name something that is not a worker of the group.
     /// KubeRay deletes every pod of the namespace whose name is in that list.
-    #[error("{pod} would be deleted, which is not a worker of group {group}: delete own pods only")]
+    #[display(
+        "{pod} would be deleted, which is not a worker of group {group}: delete own pods only"
+    )]
     DeletesForeign {
         /// The name that is not such a pod.
         pod: String,
@@ -88,13 +90,13 @@ pub enum Violation {
         group: String,
     },
     /// A pod that is not the cluster's own would be resized.
-    #[error("{pod} would be resized, which is not a pod of this cluster: resize own pods only")]
+    #[display("{pod} would be resized, which is not a pod of this cluster: resize own pods only")]
     ResizesForeign {
         /// The name that is not such a pod.
         pod: String,
     },
     /// A pod in which Ray runs would be deleted without draining it.
-    #[error("pod {pod} would be deleted while Ray runs in it: drain it first")]
+    #[display("pod {pod} would be deleted while Ray runs in it: drain it first")]
     DeletesRunning {
         /// The name of the pod.
         pod: String,
@@ -102,14 +104,14 @@ pub enum Violation {
         group: String,
     },
     /// A pod would be resized twice.
-    #[error("pod {pod} would be resized twice at once: send one resize")]
+    #[display("pod {pod} would be resized twice at once: send one resize")]
     ResizedTwice {
         /// The name of the pod.
         pod: String,
     },
     /// A container would be left without a request, which would change the quality-of-service class
     /// of its pod. Kubernetes forbids that in a resize.
-    #[error("pod {pod} would be left without a {resource} request: leave it more")]
+    #[display("pod {pod} would be left without a {resource} request: leave it more")]
     LosesRequest {
         /// The name of the pod.
         pod: String,

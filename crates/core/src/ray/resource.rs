@@ -244,9 +244,11 @@ pub fn bytes(quantity: Quantity) -> i64 {
 }
 
 /// Amounts of CPU and memory.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema, thiserror::Error)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema, derive_more::Display,
+)]
 #[serde(rename_all = "camelCase")]
-#[error(
+#[display(
     "{} CPU and {}",
     Quantity::from_milli(*cpu_milli).display_cpu(),
     Quantity::from_units(*memory_bytes).display_memory()

@@ -51,8 +51,8 @@ pub struct ReportEntry {
 }
 
 /// Input that could not be read.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{}: {reason}", ForeignText(file))]
+#[derive(Debug, Clone, PartialEq, Eq, derive_more::Display)]
+#[display("{}: {reason}", ForeignText(file))]
 pub struct UnreadInput {
     /// The file as it was named, or `<stdin>`.
     pub file: String,
@@ -61,13 +61,12 @@ pub struct UnreadInput {
 }
 
 /// The reason for which input could not be read.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, derive_more::Display)]
 pub enum Unreadable {
     /// The file could not be opened or read; the text says why.
-    #[error("{0}")]
     File(String),
     /// It is not a manifest.
-    #[error("line {} column {}: {}", .0.at.line, .0.at.column, .0)]
+    #[display("line {} column {}: {}", _0.at.line, _0.at.column, _0)]
     Content(YamlFault),
 }
 

@@ -11,8 +11,8 @@ const LENGTH: usize = 28;
 /// The id of a Ray node: 28 bytes, or 56 hexadecimal digits in text.
 ///
 /// Only such an id may be sent to a GCS: an id of any other length aborts the process of the GCS.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, thiserror::Error)]
-#[error("{}", hex(.0))]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, derive_more::Display)]
+#[display("{}", hex(_0))]
 pub struct NodeId([u8; LENGTH]);
 
 impl NodeId {

@@ -139,9 +139,9 @@ pub struct PodResize {
 }
 
 /// The demand for which a pod grows.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema, derive_more::Display)]
 #[serde(rename_all = "camelCase")]
-#[error(
+#[display(
     "for {count} x {demand}{}",
     if *others > 0 { format!(" and {others} more") } else { String::new() }
 )]
@@ -155,19 +155,19 @@ pub struct GrowthDemand {
 }
 
 /// The reason why a pod gets another amount of memory, by what is really in use.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema, thiserror::Error)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema, derive_more::Display)]
 #[serde(rename_all = "camelCase")]
 pub enum MemoryReason {
     /// The memory of the pod is nearly full, or will be soon.
     #[serde(rename_all = "camelCase")]
-    #[error("{} is in use", mebibytes(*bytes))]
+    #[display("{} is in use", mebibytes(*bytes))]
     NearlyFull {
         /// The bytes in use.
         bytes: i64,
     },
     /// The pod was given more because its memory was nearly full, and it is not any more.
     #[serde(rename_all = "camelCase")]
-    #[error("no more than {} was in use for {seconds} s", mebibytes(*bytes))]
+    #[display("no more than {} was in use for {seconds} s", mebibytes(*bytes))]
     MostlyFree {
         /// The most bytes in use in that time.
         bytes: i64,
@@ -300,17 +300,16 @@ pub enum ClusterEndPolicy {
 }
 
 /// The reason for doing nothing at all.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, derive_more::Display)]
 pub enum PlanWait {
     /// The head does not run.
-    #[error("the head does not run yet")]
+    #[display("the head does not run yet")]
     NoHead,
     /// The decision took more steps than it may. It would be given up again, as long as nothing
     /// changes.
-    #[error("{}", ProblemReason::TooMuchWork)]
+    #[display("{}", ProblemReason::TooMuchWork)]
     GivenUp,
     /// The cluster cannot be observed, for a reason in words.
-    #[error("{0}")]
     Blind(String),
 }
 

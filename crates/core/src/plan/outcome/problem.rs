@@ -16,8 +16,8 @@ use crate::text::text_in_json;
 pub(crate) const COUNTED_UP_TO_TOTAL: &str = "only what there is counts";
 
 /// A problem of the cluster's objects.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema, thiserror::Error)]
-#[error("{at}: {reason}; {effect}")]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema, derive_more::Display)]
+#[display("{at}: {reason}; {effect}")]
 #[serde(rename_all = "camelCase")]
 pub struct Problem {
     /// The place of the problem.
@@ -29,69 +29,68 @@ pub struct Problem {
 }
 
 /// The place of a problem.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, derive_more::Display)]
 pub enum ProblemPlace {
     /// A field of the RayCluster, by its path.
-    #[error("{0}")]
     Field(String),
     /// The annotation `ray.io/ippr`, and in it the entry of a group.
-    #[error("metadata.annotations[{ANNOTATION:?}]{}", group.as_ref().map(|group| format!(".groups.{group}")).unwrap_or_default())]
+    #[display("metadata.annotations[{ANNOTATION:?}]{}", group.as_ref().map(|group| format!(".groups.{group}")).unwrap_or_default())]
     Ippr {
         /// The name of the group, if the problem is its entry's.
         group: Option<String>,
     },
     /// A worker group, by its name.
-    #[error("group {0}")]
+    #[display("group {_0}")]
     Group(String),
     /// A pod, by its name.
-    #[error("pod {0}")]
+    #[display("pod {_0}")]
     Pod(String),
     /// The Ray node in a pod, by the name of the pod.
-    #[error("Ray node of pod {pod}")]
+    #[display("Ray node of pod {pod}")]
     RayNode {
         /// The name of the pod.
         pod: String,
     },
     /// The demand of `request_resources()`.
-    #[error("request_resources()")]
+    #[display("request_resources()")]
     RequestResources,
     /// A placement group, by its title.
-    #[error("placement group {0}")]
+    #[display("placement group {_0}")]
     PlacementGroup(String),
     /// All demand of the cluster.
-    #[error("the cluster's demand")]
+    #[display("the cluster's demand")]
     Demand,
     /// All workers of the cluster.
-    #[error("the cluster's workers")]
+    #[display("the cluster's workers")]
     Workers,
     /// Standby: headroom and schedules.
-    #[error("the cluster's headroom")]
+    #[display("the cluster's headroom")]
     Standby,
 }
 
 /// The fault at the place of a problem.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, derive_more::Display, derive_more::From)]
 pub enum ProblemReason {
     /// `groupName` is absent.
-    #[error("it has no groupName: give it one")]
+    #[display("it has no groupName: give it one")]
     NoName,
     /// `groupName` would be obeyed where it is shown.
-    #[error("its groupName has control characters or ones that turn text around: rename it")]
+    #[display("its groupName has control characters or ones that turn text around: rename it")]
     BadName,
     /// Ray cannot derive the resources of a group's nodes.
-    #[error(transparent)]
-    Resources(#[from] ResourceError),
+    #[from]
+    Resources(ResourceError),
     /// `minReplicas` is absent.
-    #[error("it has no minReplicas: write 0 or more")]
+    #[display("it has no minReplicas: write 0 or more")]
     NoMinReplicas,
     /// `maxReplicas` is absent.
-    #[error("it has no maxReplicas: write the most that it may have")]
+    #[display("it has no maxReplicas: write the most that it may have")]
     NoMaxReplicas,
     /// A replica has no pods, and Ray divides by their number.
-    #[error("numOfHosts is {0}, and Ray divides by it: write 1 or more, or leave it out")]
+    #[display("numOfHosts is {_0}, and Ray divides by it: write 1 or more, or leave it out")]
     NoHosts(i64),
     /// The minimum is above the maximum.
-    #[error("minReplicas {min} is above maxReplicas {max}: raise the latter")]
+    #[display("minReplicas {min} is above maxReplicas {max}: raise the latter")]
     MinAboveMax {
         /// `minReplicas`
         min: i64,
@@ -99,82 +98,82 @@ pub enum ProblemReason {
         max: i64,
     },
     /// Ray cannot read the annotation `ray.io/ippr` as it was meant.
-    #[error("it cannot be read: {0}")]
+    #[display("it cannot be read: {_0}")]
     Ippr(IpprProblem),
     /// A start parameter fixes the size of a group that the annotation `ray.io/ippr` lists.
-    #[error("rayStartParams has {0:?}, which fixes the size: remove it")]
+    #[display("rayStartParams has {_0:?}, which fixes the size: remove it")]
     SizeFixed(&'static str),
     /// The base size of such a group is not known.
-    #[error("the ray container has no CPU or no memory request: give it both")]
+    #[display("the ray container has no CPU or no memory request: give it both")]
     NoRequests,
     /// A resize would restart the container.
-    #[error("its resizePolicy restarts the container: write NotRequired")]
+    #[display("its resizePolicy restarts the container: write NotRequired")]
     Restarts,
     /// A value of the group's entry in the annotation is missing or cannot be read.
-    #[error("max-cpu, max-memory and resize-timeout are needed, as quantities and seconds")]
+    #[display("max-cpu, max-memory and resize-timeout are needed, as quantities and seconds")]
     IncompleteLimits,
     /// The first container of a pod has neither a limit nor a request of a resource.
-    #[error("the pod's first container has neither a {0} limit nor a request")]
+    #[display("the pod's first container has neither a {_0} limit nor a request")]
     NoAmount(&'static str),
     /// The first container of a pod has no request of a resource.
-    #[error("the pod's first container has no {0} request")]
+    #[display("the pod's first container has no {_0} request")]
     NoRequest(&'static str),
     /// The note about the resizes of a pod is not JSON, with the message of the parser.
-    #[error("its annotation {STATUS_ANNOTATION} is not JSON ({0}): remove it")]
+    #[display("its annotation {STATUS_ANNOTATION} is not JSON ({_0}): remove it")]
     NoteNotJson(String),
     /// A group cannot be served now.
-    #[error(transparent)]
-    Blocked(#[from] BlockReason),
+    #[from]
+    Blocked(BlockReason),
     /// `workerGroupSpecs` is not there.
-    #[error("it is absent: write [] for a cluster without workers")]
+    #[display("it is absent: write [] for a cluster without workers")]
     NoWorkerGroups,
     /// An idle timeout that Ray cannot count with.
-    #[error("{value} is not a time: write seconds, or leave it out")]
+    #[display("{value} is not a time: write seconds, or leave it out")]
     NotATime {
         /// The value, as it is written.
         value: String,
     },
     /// A label of a group that is not in Kubernetes' syntax.
-    #[error("{key:?} is not in Kubernetes' syntax of labels, key or value")]
+    #[display("{key:?} is not in Kubernetes' syntax of labels, key or value")]
     BadLabel {
         /// The key of the label.
         key: String,
     },
     /// A pod of the cluster lacks a label that Ray reads.
-    #[error("it has the label ray.io/cluster, but not {0}")]
+    #[display("it has the label ray.io/cluster, but not {_0}")]
     NoPodLabel(&'static str),
     /// A pod of a group that is not in the RayCluster.
-    #[error("its group {0:?} is not in the RayCluster")]
+    #[display("its group {_0:?} is not in the RayCluster")]
     UnknownGroup(String),
     /// A pod of a group that is gone, which no other group's list can delete.
-    #[error("its group {0} was removed, and KubeRay deletes pods of other groups only")]
+    #[display("its group {_0} was removed, and KubeRay deletes pods of other groups only")]
     RemovedGroup(String),
     /// Ray reports a node without its status.
-    #[error("Ray does not report its status")]
+    #[display("Ray does not report its status")]
     StatusUnsaid,
     /// Ray reports more free of a resource than there is.
-    #[error("Ray reports more free {0} than it has")]
+    #[display("Ray reports more free {_0} than it has")]
     FreeAboveTotal(String),
     /// Ray reports so many constraints, though one `request_resources()` replaces the other.
-    #[error("Ray reports {0} of them, but there can be only one at a time")]
+    #[display("Ray reports {_0} of them, but there can be only one at a time")]
     SeveralConstraints(usize),
     /// A bundle of a placement group has several placement constraints.
-    #[error("a bundle of it has more than one placement constraint")]
+    #[display("a bundle of it has more than one placement constraint")]
     SeveralPlacementConstraints,
     /// The work budget of the decision is used up.
-    #[error(
+    #[display(
         "deciding about it takes more steps than one cluster may take; it has too many different \
          requests, groups or nodes"
     )]
     TooMuchWork,
     /// Pods of several replicas at once were not admitted: their scheduling gates stayed.
-    #[error("scheduling gates of so many pods at once were not removed")]
+    #[display("scheduling gates of so many pods at once were not removed")]
     JumpRefused,
     /// Pods that were to be gone are still there, and KubeRay counts them.
-    #[error(
+    #[display(
         "{pods} should be gone since {}, but are still terminating, and KubeRay counts them; if their \
          Kubernetes node is lost, delete it, or them with `kubectl delete pod --force`",
-        whole_moment(*.since)
+        whole_moment(*since)
     )]
     Hanging {
         /// The first of these pods by name, and how many more there are.
@@ -183,7 +182,7 @@ pub enum ProblemReason {
         since: i64,
     },
     /// Ray reports another amount of a resource than the template of the group gives.
-    #[error("its template gives a Ray node {resource}: {amounts}")]
+    #[display("its template gives a Ray node {resource}: {amounts}")]
     OtherAmount {
         /// The name of the resource.
         resource: String,
@@ -191,7 +190,7 @@ pub enum ProblemReason {
         amounts: String,
     },
     /// More workers are needed than one cluster may have, with the most that it may have.
-    #[error("more than {0} are needed, which is the most that a cluster may have")]
+    #[display("more than {_0} are needed, which is the most that a cluster may have")]
     TooManyWorkers(u64),
 }
 

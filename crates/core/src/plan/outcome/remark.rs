@@ -7,37 +7,41 @@ use crate::plan::slices::standby::reason::StandbyReason;
 use crate::text::text_in_json;
 
 /// The reason why a node is not grown, or why it is removed.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, derive_more::Display, derive_more::From)]
 pub enum NodeRemark {
     /// It is removed.
-    #[error("removed ({0})")]
+    #[display("removed ({_0})")]
     Removed(RemovalCause),
     /// It is to be removed, and waits for the other hosts of its replica.
-    #[error("to be removed ({0}) together with the other hosts of its replica, and waits for them")]
+    #[display(
+        "to be removed ({_0}) together with the other hosts of its replica, and waits for them"
+    )]
     WaitsForHosts(RemovalCause),
     /// It is to be removed once no group is suspended: until then KubeRay deletes nothing.
-    #[error("to be removed ({0}) once no group is suspended: until then KubeRay deletes nothing")]
+    #[display(
+        "to be removed ({_0}) once no group is suspended: until then KubeRay deletes nothing"
+    )]
     WaitsForKubeRay(RemovalCause),
     /// It has been idle for long enough to go, and is kept ready.
-    #[error("idle, and kept {by} {0}", by = if *.0 == StandbyReason::Headroom { "as" } else { "by" })]
+    #[display("idle, and kept {by} {_0}", by = if *_0 == StandbyReason::Headroom { "as" } else { "by" })]
     Kept(StandbyReason),
     /// It has been idle for long enough to go, and has not been needed on standby for so many seconds.
-    #[error(
-        "idle, and not needed as headroom for {0} s; goes when that has been so for as \
+    #[display(
+        "idle, and not needed as headroom for {_0} s; goes when that has been so for as \
          long as its idle timeout"
     )]
     Released(i64),
     /// It is idle, and a slice keeps it, for the reason that it gives.
-    #[error("idle, and kept: {0}")]
+    #[display("idle, and kept: {_0}")]
     KeptFor(&'static str),
     /// It was asked to stop in an earlier round.
-    #[error("was asked to stop")]
+    #[display("was asked to stop")]
     Stopping,
     /// Kubernetes was asked for a resize so many seconds ago.
-    #[error("resize in progress for {0} s")]
+    #[display("resize in progress for {_0} s")]
     InFlight(i64),
     /// Its last resize failed, and it waits before the next.
-    #[error("its last resize failed ({why}); it may grow again in {seconds} s")]
+    #[display("its last resize failed ({why}); it may grow again in {seconds} s")]
     Barred {
         /// The reason why the resize failed.
         why: String,
@@ -45,19 +49,19 @@ pub enum NodeRemark {
         seconds: i64,
     },
     /// The kubelet does not carry out its resize, for the reason that Kubernetes gives.
-    #[error("its resize is {0}")]
+    #[display("its resize is {_0}")]
     Pending(String),
     /// Its resize is under way.
-    #[error("its resize is under way")]
+    #[display("its resize is under way")]
     Underway,
     /// Its resize failed.
-    #[error("its resize failed")]
+    #[display("its resize failed")]
     Failed,
     /// Its resize failed and is not asked for again, for the reason in its note.
-    #[error("its resize failed for good: {0}")]
+    #[display("its resize failed for good: {_0}")]
     FailedForGood(String),
     /// It has had more CPU than it needs.
-    #[error(
+    #[display(
         "has needed {} of its {} CPU of late, and gives up the rest if it stays so",
         cpu(*needed_milli), cpu(*has_milli)
     )]
@@ -68,10 +72,10 @@ pub enum NodeRemark {
         has_milli: i64,
     },
     /// It is idle, and kept for longer than others because it is small.
-    #[error(transparent)]
-    KeptSmall(#[from] KeptSmall),
+    #[from]
+    KeptSmall(KeptSmall),
     /// Its memory is nearly full, and it does not grow.
-    #[error(
+    #[display(
         "{} of its {} memory is in use{}",
         mebibytes(*used), memory(*has),
         why.as_ref().map(|why| format!("; {why}")).unwrap_or_default()
@@ -85,10 +89,10 @@ pub enum NodeRemark {
         why: Option<Box<NodeRemark>>,
     },
     /// It has all that it may have.
-    #[error("at its resize limit")]
+    #[display("at its resize limit")]
     AtResizeLimit,
     /// Its Kubernetes node has too little left for it to reach its resize limit.
-    #[error("node {node}: {free} free, {short} short of its resize limit")]
+    #[display("node {node}: {free} free, {short} short of its resize limit")]
     NodeFull {
         /// The name of the Kubernetes node.
         node: String,

@@ -61,9 +61,9 @@ pub struct StandbyReport {
 }
 
 /// Units of a demand that were placed in the same step on nodes of the same group.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema, derive_more::Display)]
 #[serde(rename_all = "camelCase")]
-#[error("{count} on {step} (nodes of {group}: {nodes})")]
+#[display("{count} on {step} (nodes of {group}: {nodes})")]
 pub struct Placed {
     /// The step of packing.
     pub step: PlacementStep,
@@ -134,9 +134,9 @@ impl GroupSizes {
 }
 
 /// Nodes of one group for which the same reason holds.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema, derive_more::Display)]
 #[serde(rename_all = "camelCase")]
-#[error("{}: {reason}", first_of(pods, *count))]
+#[display("{}: {reason}", first_of(pods, *count))]
 pub struct NodeReport {
     /// The name of the group.
     pub group: String,

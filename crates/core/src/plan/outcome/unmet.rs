@@ -51,29 +51,29 @@ pub enum DemandKind {
 /// A reason why a demand cannot be met.
 ///
 /// No text says for how many seconds it still holds, because Ray is sent each text whenever it changes.
-#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, derive_more::Display)]
 pub enum UnmetReason {
     /// A bundle of the placement group has several placement constraints, which Ray cannot place.
-    #[error("a bundle has more than one placement constraint")]
+    #[display("a bundle has more than one placement constraint")]
     SeveralPlacementConstraints,
     /// Not all pods of the placement group got a Kubernetes node, so they were given up.
-    #[error(
+    #[display(
         "Kubernetes has no room for all of its pods at once, so they were given up; it is \
-         tried again {0}"
+         tried again {_0}"
     )]
     GivenUp(NextTry),
     /// It asks for resources of a placement group, by its id, that no node has yet. No growth and no new node adds to
     /// them.
-    #[error("it waits for placement group {0}, which is not placed yet")]
+    #[display("it waits for placement group {_0}, which is not placed yet")]
     GroupUnplaced(String),
     /// It asks for resources of a placement group that is placed and has no room left.
-    #[error("it waits for room in placement group {0}")]
+    #[display("it waits for room in placement group {_0}")]
     GroupFull(String),
     /// All of the demand is placed, or nothing of it.
-    #[error("all of it must fit at once")]
+    #[display("all of it must fit at once")]
     AllAtOnce,
     /// The nodes of a group do not take it.
-    #[error("group {group}: {why}")]
+    #[display("group {group}: {why}")]
     Group {
         /// The name of the group.
         group: String,
@@ -81,24 +81,24 @@ pub enum UnmetReason {
         why: Shortfall,
     },
     /// So many more groups do not take it either.
-    #[error("and {0} more groups")]
+    #[display("and {_0} more groups")]
     MoreGroups(usize),
     /// More demands cannot be met than reasons are given for.
-    #[error("so much demand waits that reasons are given for the first demands only")]
+    #[display("so much demand waits that reasons are given for the first demands only")]
     NotSaid,
 }
 
 /// The reason why a group's nodes do not take a request.
-#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, derive_more::Display)]
 pub enum Shortfall {
     /// The request asks for other labels.
-    #[error("its labels do not match")]
+    #[display("its labels do not match")]
     OtherLabels,
     /// The request asks for labels, and the group has none.
-    #[error("it has no labels: write those that its nodes have under labels of the group")]
+    #[display("it has no labels: write those that its nodes have under labels of the group")]
     NoLabels,
     /// A node has less of a resource than the request needs.
-    #[error(
+    #[display(
         "a node has {resource} {}, {} is needed{}{}",
         amount_text(resource, *has), amount_text(resource, *needed),
         in_brackets(uncounted.as_ref()), in_brackets(at_base.as_ref())
@@ -116,16 +116,16 @@ pub enum Shortfall {
         at_base: Option<CountedAtBase>,
     },
     /// The group is the head group, of which there is one node.
-    #[error("there is one head")]
+    #[display("there is one head")]
     OneHead,
     /// The group has as many replicas as its `maxReplicas` allows.
-    #[error("at maxReplicas {0}")]
+    #[display("at maxReplicas {_0}")]
     MaxReplicas(i64),
     /// The cluster has as many workers as it may have.
-    #[error("the cluster has the {0} workers that it may have")]
+    #[display("the cluster has the {_0} workers that it may have")]
     MaxWorkers(u64),
     /// Every node is full, and the cluster has as many as it may have.
-    #[error("its nodes are full, and the cluster is at its maximum")]
+    #[display("its nodes are full, and the cluster is at its maximum")]
     Full,
 }
 

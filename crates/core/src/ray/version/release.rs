@@ -5,8 +5,8 @@ use std::str::FromStr;
 use crate::text::Misread;
 
 /// A release of Ray. Later releases are greater.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, thiserror::Error)]
-#[error("{major}.{minor}.{patch}")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, derive_more::Display)]
+#[display("{major}.{minor}.{patch}")]
 pub struct RayVersion {
     /// The 2 of 2.56.0.
     pub major: u32,

@@ -2,7 +2,7 @@
 
 use json_patch::Patch;
 use serde_json::Value;
-use strum::VariantNames as _;
+use strum::{IntoStaticStr, VariantNames};
 
 use crate::plan::{Deletion, RemovalCause};
 use crate::snapshot::NodeId;
@@ -10,16 +10,16 @@ use crate::snapshot::autoscaling_state::AutoscalingState;
 
 /// The target of an effect, a failure or a back-off. A failure on one target never stops the work
 /// on another.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, derive_more::Display)]
 pub enum EffectTarget {
     /// The RayCluster as a whole: its one patch, its report to Ray, its error text.
-    #[error("the RayCluster")]
+    #[display("the RayCluster")]
     Cluster,
     /// One worker group, by name.
-    #[error("group {0}")]
+    #[display("group {_0}")]
     Group(String),
     /// One pod and the Ray node in it, by the pod's name.
-    #[error("pod {0}")]
+    #[display("pod {_0}")]
     Pod(String),
 }
 
@@ -42,15 +42,15 @@ pub enum EffectClass {
 }
 
 /// One call to the API server or to the GCS.
-#[derive(Debug, Clone, PartialEq, strum::IntoStaticStr, strum::VariantNames, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, IntoStaticStr, VariantNames, derive_more::Display)]
 #[strum(serialize_all = "kebab-case")]
 pub enum Effect {
     /// PATCH of the RayCluster, `application/json-patch+json`.
-    #[error("{}", if .0.changes.is_empty() { "patching the RayCluster" } else { "scaling worker groups" })]
+    #[display("{}", if _0.changes.is_empty() { "patching the RayCluster" } else { "scaling worker groups" })]
     PatchCluster(ClusterPatch),
     /// DELETE of the RayCluster, because nobody uses it and its spec asks for that. It fails with 409 if the object is
     /// another one by now, or has changed since it was read.
-    #[error("deleting the RayCluster")]
+    #[display("deleting the RayCluster")]
     DeleteCluster {
         /// The object's `metadata.uid`.
         uid: String,
@@ -59,26 +59,26 @@ pub enum Effect {
     },
     /// PATCH of the pod, `application/strategic-merge-patch+json`: Ray's record of its resizes, or the
     /// marks for node autoscalers.
-    #[error("writing annotations on pod {}", .0.pod)]
+    #[display("writing annotations on pod {}", _0.pod)]
     NotePod(PodPatch),
     /// PATCH of the pod's subresource `resize`, `application/strategic-merge-patch+json`.
-    #[error("resizing pod {}", .0.pod)]
+    #[display("resizing pod {}", _0.pod)]
     ResizePod(PodPatch),
     /// `AutoscalerStateService.ResizeRayletResourceInstances`
-    #[error("resizing the raylet of pod {}", .0.pod)]
+    #[display("resizing the raylet of pod {}", _0.pod)]
     ResizeRaylet(RayletResize),
     /// `AutoscalerStateService.DrainNode`, or `NodeInfoGcsService.DrainNode` for a node that is
     /// stopped.
-    #[error("draining the Ray node of pod {}", .0.pod)]
+    #[display("draining the Ray node of pod {}", _0.pod)]
     Drain(Drain),
     /// `AutoscalerStateService.ReportAutoscalingState`
-    #[error("reporting the state of scaling to Ray")]
+    #[display("reporting the state of scaling to Ray")]
     Report(AutoscalingState),
     /// `InternalKVGcsService.InternalKVPut` of the key [`ERROR_KEY`] in the default (empty)
     /// namespace, overwriting: the text that `ray status` and drivers show. The text is empty when
     /// nothing is wrong; then `InternalKVDel` is called instead, since drivers would print an empty
     /// warning.
-    #[error("telling Ray what is wrong")]
+    #[display("telling Ray what is wrong")]
     PutError(String),
 }
 

@@ -9,25 +9,25 @@ use crate::snapshot::gcs::ClusterResourceState;
 use crate::text::shown_text;
 
 /// The reason why the state of a Ray cluster cannot be obtained.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, derive_more::Display)]
 pub enum Blind {
     /// There is no head pod.
-    #[error("it has no head pod")]
+    #[display("it has no head pod")]
     NoHead,
     /// The head pod has no address.
-    #[error("its head pod {pod} has no address")]
+    #[display("its head pod {pod} has no address")]
     NoAddress {
         /// The head pod.
         pod: String,
     },
     /// The head pod has ended.
-    #[error("its head pod {pod} has ended")]
+    #[display("its head pod {pod} has ended")]
     Ended {
         /// The head pod.
         pod: String,
     },
     /// The credentials that the GCS requires of its clients cannot be obtained.
-    #[error("{reason}")]
+    #[display("{reason}")]
     Credentials {
         /// The head pod.
         head: HeadPod,
@@ -35,7 +35,7 @@ pub enum Blind {
         reason: String,
     },
     /// The GCS was asked and returned no state.
-    #[error(
+    #[display(
         "the GCS in {head} {} ({reason})",
         if *kind == GcsKind::Unreachable { "does not answer" } else { "gives no state" }
     )]
@@ -48,14 +48,14 @@ pub enum Blind {
         reason: String,
     },
     /// The GCS was not asked again, because a request to it failed a moment ago.
-    #[error("the GCS in {head} does not answer")]
+    #[display("the GCS in {head} does not answer")]
     NotAsked {
         /// The head pod.
         head: HeadPod,
     },
     /// The GCS at the address of the head pod is that of another pod: an address of pods is given to
     /// another one, maybe another tenant's, when its pod has gone, and watches are late to tell.
-    #[error(
+    #[display(
         "at the address of {head} answers a GCS whose head is pod {}",
         shown_text(pod)
     )]
@@ -68,8 +68,8 @@ pub enum Blind {
 }
 
 /// A head pod that has an address.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("head pod {name}, which is {},", if *ready { "ready" } else { "not ready" })]
+#[derive(Debug, Clone, PartialEq, Eq, derive_more::Display)]
+#[display("head pod {name}, which is {},", if *ready { "ready" } else { "not ready" })]
 pub struct HeadPod {
     /// The pod's name.
     pub name: String,

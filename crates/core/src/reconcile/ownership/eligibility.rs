@@ -16,41 +16,41 @@ pub const SIGN_ANNOTATION: &str = "rayfit.dev/autoscaler";
 const KUBERAY: &str = "ray.io/kuberay-operator";
 
 /// The reason why a cluster is not scaled by this process.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, derive_more::Display)]
 pub enum Ineligible {
     /// The mode annotation names another autoscaler.
-    #[error("its mode is {0}")]
+    #[display("its mode is {_0}")]
     Mode(ReconcileMode),
     /// The hand-over record names the controller of another installation. Both would want the cluster for
     /// as long as both are there, so the one that has it keeps it.
-    #[error(
-        "the installation in namespace {0} scales it: let each installation scale other namespaces \
+    #[display(
+        "the installation in namespace {_0} scales it: let each installation scale other namespaces \
          (--namespaces), or, if that one is gone, remove the annotation rayfit.dev/scaled-by"
     )]
     OtherInstallation(String),
     /// `enableInTreeAutoscaling` is not true.
-    #[error(
+    #[display(
         "autoscaling is off: set spec.enableInTreeAutoscaling to true, or KubeRay deletes workers \
          at random while Rayfit scales"
     )]
     AutoscalingOff,
     /// The RayCluster is being deleted.
-    #[error("it is being deleted")]
+    #[display("it is being deleted")]
     Deleting,
     /// `spec.suspend` or `spec.idleSuspend` is true.
-    #[error("it is suspended")]
+    #[display("it is suspended")]
     Suspended,
     /// `spec.managedBy` names another manager than KubeRay.
-    #[error("it is managed by {0}")]
+    #[display("it is managed by {_0}")]
     ManagedBy(String),
     /// Kueue decides on the cluster's size.
-    #[error(
-        "Kueue's queue {0} decides on its size: annotate it with kueue.x-k8s.io/elastic-job: \
+    #[display(
+        "Kueue's queue {_0} decides on its size: annotate it with kueue.x-k8s.io/elastic-job: \
          \"true\" if Kueue is set up for that, or take the label away"
     )]
     Kueue(String),
     /// Ray's own autoscaler runs in the head pod.
-    #[error(
+    #[display(
         "another autoscaler ({image}) runs in head pod {pod}: Rayfit begins once the head pod is \
          replaced by one with Rayfit's image in spec.autoscalerOptions.image"
     )]
@@ -61,13 +61,13 @@ pub enum Ineligible {
         image: String,
     },
     /// The RayCluster was deleted and created again after its pods were observed.
-    #[error("it was replaced by another RayCluster of its name")]
+    #[display("it was replaced by another RayCluster of its name")]
     Replaced,
     /// This sidecar's pod is no longer the cluster's head.
-    #[error("this pod is not the cluster's head any more")]
+    #[display("this pod is not the cluster's head any more")]
     NotTheHead,
     /// Another head pod than that of this sidecar leads.
-    #[error("head pod {0} leads the cluster, and this one stands by")]
+    #[display("head pod {_0} leads the cluster, and this one stands by")]
     StandsBy(String),
 }
 

@@ -21,9 +21,9 @@ use crate::simulate::vary::PolicyField;
 const IDLE_TIMEOUT: &str = "idleTimeoutSeconds";
 
 /// One field that changes.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, derive_more::Display)]
 #[serde(rename_all = "camelCase")]
-#[error(
+#[display(
     "{}{field} {} -> {to}",
     group.as_ref().map(|group| format!("{group}: ")).unwrap_or_default(),
     from.as_deref().unwrap_or("none")

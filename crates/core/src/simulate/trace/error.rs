@@ -13,16 +13,16 @@ pub struct TraceError {
 }
 
 /// The place of a fault in a text.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, derive_more::Display)]
 pub enum Place {
     /// Nowhere in particular.
-    #[error("")]
+    #[display("")]
     Whole,
     /// In this line, counted from 1.
-    #[error("line {0}: ")]
+    #[display("line {_0}: ")]
     Line(usize),
     /// In the description of this task, whose lines are not known.
-    #[error("task {}: ", shown_text(.0))]
+    #[display("task {}: ", shown_text(_0))]
     Task(String),
 }
 

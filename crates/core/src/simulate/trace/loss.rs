@@ -1,30 +1,30 @@
 //! Facts that a recording does not have, or that a trace cannot hold.
 
 /// A kind of fact that was left out or assumed when a recording became a trace, and how often.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, derive_more::Display)]
 pub enum Loss {
     /// Tasks and actors that had not ended when they were recorded.
-    #[error("left out, as they had not ended: {0}; record after the workload has ended")]
+    #[display("left out, as they had not ended: {_0}; record after the workload has ended")]
     Unfinished(usize),
     /// Calls of actors whose creation is not recorded.
-    #[error("left out, as the creation of their actors is not recorded: {0} (calls)")]
+    #[display("left out, as the creation of their actors is not recorded: {_0} (calls)")]
     CallsOnly(usize),
     /// Placement groups in which nothing ran, so that nothing says when they were there.
-    #[error("left out, as nothing ran in them: {0} (placement groups)")]
+    #[display("left out, as nothing ran in them: {_0} (placement groups)")]
     UnusedGroups(usize),
     /// Placement groups whose strategy is not recorded.
-    #[error("taken as PACK, as Ray does not list their strategy: {0} (placement groups)")]
+    #[display("taken as PACK, as Ray does not list their strategy: {_0} (placement groups)")]
     Strategy(usize),
     /// The number of recorded tasks is the most that Ray lists, so that there may be more.
-    #[error(
-        "there may be more: Ray stops at {0} tasks, as many as are in a list \
+    #[display(
+        "there may be more: Ray stops at {_0} tasks, as many as are in a list \
          (ray list tasks --limit 10000, job by job with --filter job_id=...)"
     )]
     Limit(usize),
     /// Attempts of tasks that the GCS forgot while it was recorded, or that had no room; some of them
     /// may be known from before.
-    #[error(
-        "the GCS forgot {0} attempts of tasks while it was recorded: those of them that it was \
+    #[display(
+        "the GCS forgot {_0} attempts of tasks while it was recorded: those of them that it was \
          not asked for before are missing (record with a shorter --interval, or set \
          RAY_task_events_max_num_task_in_gcs on the head)"
     )]

@@ -26,8 +26,8 @@ use crate::text::{nearest, shown_text};
 const MOST_VALUES: usize = 50;
 
 /// A field, and the values that it is to have one after the other.
-#[derive(Debug, Clone, PartialEq, thiserror::Error)]
-#[error("{}{field}", group.as_ref().map(|group| format!("{group}/")).unwrap_or_default())]
+#[derive(Debug, Clone, PartialEq, derive_more::Display)]
+#[display("{}{field}", group.as_ref().map(|group| format!("{group}/")).unwrap_or_default())]
 pub struct Variation {
     /// The field.
     pub field: VariedField,

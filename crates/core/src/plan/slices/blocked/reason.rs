@@ -5,13 +5,13 @@ use crate::snapshot::node_prospect::NodeAutoscaler;
 use crate::snapshot::whole_moment;
 
 /// The reason why pods of a group would not start now.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, derive_more::Display)]
 pub enum BlockReason {
     /// A controller says so in the group's `scaleStrategy.scaleGate`, with the name of the gate.
-    #[error("its scaleGate {0:?} says that it cannot grow now")]
+    #[display("its scaleGate {_0:?} says that it cannot grow now")]
     ScaleGate(String),
     /// A pod does not start.
-    #[error("{}", trouble.describe(pod))]
+    #[display("{}", trouble.describe(pod))]
     Pod {
         /// The name of the pod.
         pod: String,
@@ -20,14 +20,14 @@ pub enum BlockReason {
     },
     /// KubeRay is refused to make its pods, for example by a quota, or has made none in time. The condition that says so is
     /// gone once the launches are taken back; KubeRay's Event stays for an hour.
-    #[error(
+    #[display(
         "KubeRay cannot make its pods: its Event FailedToCreateWorkerPod on the RayCluster says why, or \
          else its log"
     )]
     NotCreated,
     /// It could not be served a short while ago, and is not tried again before that time, in whole
     /// seconds since 1970.
-    #[error("its pods could not start{}; it is tried again at {}", because(*.cause), whole_moment(*.until))]
+    #[display("its pods could not start{}; it is tried again at {}", because(*cause), whole_moment(*until))]
     Lately {
         /// The cause, if that is remembered.
         cause: Option<BlockCause>,
@@ -94,22 +94,22 @@ impl PodTrouble {
 }
 
 /// The stage of a pod with a Kubernetes node on its way to a Ray node.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, derive_more::Display)]
 pub enum StartStage {
     /// The volumes or the sandbox of its containers are not ready.
-    #[error(
+    #[display(
         "its volumes or its sandbox are not ready, and its Events FailedMount or \
          FailedCreatePodSandBox say why"
     )]
     Sandbox,
     /// An init container has not ended, with its name.
-    #[error("its init container {0:?} has not ended")]
+    #[display("its init container {_0:?} has not ended")]
     InitContainer(String),
     /// Its containers have not been started.
-    #[error("its containers have not been started, for example because an image is still pulled")]
+    #[display("its containers have not been started, for example because an image is still pulled")]
     Containers,
     /// Its containers run, and its raylet is not ready.
-    #[error("its raylet never joined the Ray cluster")]
+    #[display("its raylet never joined the Ray cluster")]
     Raylet,
 }
 

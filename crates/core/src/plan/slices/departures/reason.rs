@@ -9,16 +9,16 @@ use crate::snapshot::moment;
 use crate::text::text_in_json;
 
 /// The sign that a pod is about to leave against its autoscaler's will.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, derive_more::Display)]
 pub enum DepartureReason {
     /// Its Kubernetes node is being deleted.
-    #[error("Kubernetes node {0} is being deleted")]
+    #[display("Kubernetes node {_0} is being deleted")]
     NodeDeleted(String),
     /// Its Kubernetes node is cordoned.
-    #[error("Kubernetes node {0} is cordoned")]
+    #[display("Kubernetes node {_0} is cordoned")]
     NodeCordoned(String),
     /// Its Kubernetes node has a taint that says so.
-    #[error("Kubernetes node {node} has the taint {key}")]
+    #[display("Kubernetes node {node} has the taint {key}")]
     NodeTainted {
         /// The name of the node.
         node: String,
@@ -26,7 +26,7 @@ pub enum DepartureReason {
         key: String,
     },
     /// The pod has the condition `DisruptionTarget`, with that reason.
-    #[error("the pod is evicted ({0})")]
+    #[display("the pod is evicted ({_0})")]
     Disrupted(String),
 }
 

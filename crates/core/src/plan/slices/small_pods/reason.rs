@@ -10,8 +10,8 @@ pub struct GapsSeen {
 }
 
 /// The reason why an idle pod is kept for longer than others: it is below its resize limits.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
-#[error(
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, derive_more::Display)]
+#[display(
     "idle, and kept for {seconds} s because it is below its resize limits{}",
     of_gaps.map(|GapsSeen { count, ended }| {
         format!(": of {count} gaps between bursts {ended} ended in that time")

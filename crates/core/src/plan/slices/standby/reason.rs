@@ -7,19 +7,19 @@ use serde::Serialize;
 use crate::text::text_in_json;
 
 /// The reason why nodes are kept ready though no demand needs them.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, derive_more::Display)]
 pub enum StandbyReason {
     /// A RayPolicy asks for headroom.
-    #[error("headroom")]
+    #[display("headroom")]
     Headroom,
     /// The work of a Ray node that is about to leave with its Kubernetes node.
-    #[error("the work of {pod}, which is about to leave")]
+    #[display("the work of {pod}, which is about to leave")]
     Replaces {
         /// The name of its pod.
         pod: String,
     },
     /// The hours of a schedule.
-    #[error(
+    #[display(
         "schedule {name}{}",
         if *until == Timestamp::MAX { String::new() } else { format!(" until {until}") }
     )]

@@ -76,6 +76,7 @@ pub(crate) fn could_hold(
 mod tests {
     use serde_json::{Value, json};
 
+    use crate::plan::outcome::resize_note::STATUS_ANNOTATION;
     use crate::plan::{Plan, PlanSettings, Strategy, decide};
     use crate::snapshot::Snapshot;
 
@@ -95,7 +96,8 @@ mod tests {
         let limits = json!({ "max-cpu": 8, "max-memory": "32Gi", "resize-timeout": 60 });
         let pod = |name: &str, kind: &str, group: &str| {
             json!({
-                "metadata": { "name": name, "labels": {
+                // It has grown, and has shrunk again.
+                "metadata": { "name": name, "annotations": { STATUS_ANNOTATION: r#"{"raylet-id":"x"}"# }, "labels": {
                     "ray.io/cluster": "demo", "ray.io/node-type": kind, "ray.io/group": group } },
                 "spec": { "nodeName": "node", "containers": [{ "name": "ray", "resources": resources }] },
                 "status": { "phase": "Running", "containerStatuses": [

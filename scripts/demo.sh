@@ -107,7 +107,7 @@ show_recorded_denial() {
 
 build_rayfit() {
   [ -n "$build_rayfit" ] || return 0
-  (cd "$repository" && cargo build --locked --bins --examples)
+  make --silent -C "$repository" build
 }
 
 # The same, live, as soon as the program is built.

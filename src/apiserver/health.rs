@@ -40,10 +40,10 @@ struct WatchState {
 }
 
 /// A watch that is not well.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error(
+#[derive(Debug, Clone, PartialEq, Eq, derive_more::Display)]
+#[display(
     "{title} have not been seen{} for {} s: {why}",
-    if *.is_unknown { " at all" } else { "" }, .time.as_secs()
+    if *is_unknown { " at all" } else { "" }, time.as_secs()
 )]
 pub struct WatchTrouble {
     /// The title of the watch.

@@ -2,6 +2,8 @@ package lab
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"strconv"
@@ -102,6 +104,15 @@ func (l *Lab) waitNode(ctx context.Context, name string) error {
 		raw, err := l.api.get(ctx, "/api/v1/nodes/"+name)
 		if err != nil {
 			return err
+		}
+		// The kubelet leaves its address out where it cannot tell it at once, as while interfaces come and go, and tries
+		// again after ten seconds. Until then nothing can be asked of its pods.
+		var n node
+		if err := json.Unmarshal(raw, &n); err != nil {
+			return fmt.Errorf("read node %s: %w", name, err)
+		}
+		if len(n.Status.Addresses) == 0 {
+			return errors.New("it has no address")
 		}
 		return condition(raw, "Ready")
 	})

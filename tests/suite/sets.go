@@ -60,13 +60,8 @@ var chosen = []choice{
 	{"lab", filter{skip: needLab}, []filter{{run: needLab}}},
 }
 
-// longest are the packages of the rest that are to begin first, and last those that
-// are to begin last: they hold Rayfit to figures under load, or need what takes long
-// to build where it is not there yet.
-var (
-	longest = []string{"e2e/scaling", "e2e/vap", "e2e/helm", "e2e/kuberay", "e2e/rights"}
-	last    = []string{"e2e/install"}
-)
+// longest are the packages of the rest that are to begin first, so that all ends at about the same time.
+var longest = []string{"e2e/scaling", "e2e/install", "e2e/kuberay", "e2e/vap", "lab", "e2e/walk"}
 
 // long are the packages of which all is left to `make test-long`: they need the
 // minutes of a machine that does nothing else.
@@ -119,11 +114,8 @@ func ordered(set string, folders []string) []string {
 		}
 	}
 	place := func(folder string) int {
-		switch i := slices.Index(begin, folder); {
-		case i >= 0:
+		if i := slices.Index(begin, folder); i >= 0 {
 			return i
-		case slices.Contains(last, folder):
-			return len(begin) + 1
 		}
 		return len(begin)
 	}

@@ -119,9 +119,11 @@ func TestGroupsThatCannotBeServed(t *testing.T) {
 	}
 	// What stands in the way is told while it does: of a pod that is withdrawn because nobody
 	// needs it, or of a refusal that is a minute old, nothing is left to tell.
-	explains(t, w, *c, "status", obstacles)
-	// It has no memory: what no pod shows it does not know.
-	explains(t, w, *c, "plan", obstacles[:2])
+	explains(t, w, *c, map[string][]obstacle{
+		"status": obstacles,
+		// It has no memory: what no pod shows it does not know.
+		"plan": obstacles[:2],
+	})
 	for _, o := range obstacles {
 		task, pod := works(o.name, o.name+"-b"), w.EverWorkers(*c, o.name+"-b")[0]
 		t.Logf("%s: the pod of the other group was made %s after the tasks, and the task began after %s", o.name, since(begun, pod.First), since(begun, task.Began))
@@ -162,23 +164,30 @@ func TestGroupsThatCannotBeServed(t *testing.T) {
 	}
 }
 
-// explains waits until a command of Rayfit has said of each obstacle why the pods of its group
-// do not start.
-func explains(t *testing.T, w *scaling.World, c scaling.Cluster, command string, left []obstacle) {
+// explains waits until commands of Rayfit have said of the obstacles of each why the pods of their groups
+// do not start. All are asked in turn: while one waits for a word about the last of them, the first ones may go.
+func explains(t *testing.T, w *scaling.World, c scaling.Cluster, obstacles map[string][]obstacle) {
 	t.Helper()
-	left = slices.Clone(left)
-	until(t, w, "rayfit "+command+" says why pods do not start", func() error {
-		says, err := rig.Output(t.Context(), command, w.Namespace+"/"+c.Name, "--kubeconfig="+w.Lab.Kubeconfig())
-		if err != nil {
-			return err
+	left := map[string][]obstacle{}
+	for command, of := range obstacles {
+		left[command] = slices.Clone(of)
+	}
+	until(t, w, "Rayfit says why pods do not start", func() error {
+		var missing error
+		for command, of := range left {
+			says, err := rig.Output(t.Context(), command, w.Namespace+"/"+c.Name, "--kubeconfig="+w.Lab.Kubeconfig())
+			if err != nil {
+				return err
+			}
+			of = slices.DeleteFunc(of, func(o obstacle) bool {
+				return strings.Contains(says, o.why[0]) || strings.Contains(says, o.why[1])
+			})
+			left[command] = of
+			if len(of) > 0 {
+				missing = fmt.Errorf("rayfit %s says neither %q nor %q: %s", command, of[0].why[0], of[0].why[1], says)
+			}
 		}
-		left = slices.DeleteFunc(left, func(o obstacle) bool {
-			return strings.Contains(says, o.why[0]) || strings.Contains(says, o.why[1])
-		})
-		if len(left) > 0 {
-			return fmt.Errorf("it says neither %q nor %q: %s", left[0].why[0], left[0].why[1], says)
-		}
-		return nil
+		return missing
 	})
 }
 

@@ -13,7 +13,7 @@ use rayfit_core::raypolicy::review::PolicyReview;
 use super::new_pods::OwnerUnread;
 use super::review::{Review, ReviewError};
 use super::skip::skip_update;
-use super::tree::{self, Detail, TreeBudget};
+use super::tree::{self, Detail, TreeArena};
 use super::{Webhook, resize};
 use crate::telemetry::reviews::ReviewOutcome;
 
@@ -44,16 +44,16 @@ pub fn decide(
     review: &Review<'_>,
     policy: &EffectivePolicy,
     now: Timestamp,
-    budget: &TreeBudget,
+    arena: &TreeArena,
 ) -> Result<ReviewDecision, ReviewError> {
     let is_stored = matches!(&*review.operation, "CREATE" | "UPDATE");
     let (group, kind) = (&*review.kind.group, &*review.kind.kind);
     let kind = match (webhook, group, kind, &*review.sub_resource) {
         (Webhook::Validate, "rayfit.dev", "RayPolicy", "") if is_stored => {
-            return review_policy(review, policy, now, budget).map(ReviewDecision::Policy);
+            return review_policy(review, policy, now, arena).map(ReviewDecision::Policy);
         }
         (Webhook::Validate, "", "Pod", "resize") if review.operation == "UPDATE" => {
-            return resize::judge(review, policy, now, budget).map(ReviewDecision::Judged);
+            return resize::judge(review, policy, now, arena).map(ReviewDecision::Judged);
         }
         (_, "ray.io", kind, "") if is_stored => Kind::from_name(kind),
         _ => None,
@@ -65,7 +65,7 @@ pub fn decide(
     if let Some(outcome) = old.and_then(|old| skip_update(webhook, object, old)) {
         return Ok(ReviewDecision::Skipped(outcome));
     }
-    let read = |raw, field| tree::read_fields(raw, field, Detail::Judged, budget);
+    let read = |raw, field| tree::read_fields(raw, field, Detail::Judged, arena);
     let trees = read(object, "object").and_then(|object| {
         let old = old.map(|old| read(old, "oldObject")).transpose()?;
         Ok((object, old))
@@ -78,8 +78,8 @@ pub fn decide(
         }
         trees => trees?,
     };
-    let object = RayObject::of_kind(kind, &object);
-    let old = old.as_ref().map(|old| RayObject::of_kind(kind, old));
+    let object = RayObject::of_kind(kind, object);
+    let old = old.map(|old| RayObject::of_kind(kind, old));
     let settings = policy.settings_for(&object, now);
     Ok(match webhook {
         Webhook::Mutate => {
@@ -100,13 +100,13 @@ fn review_policy(
     review: &Review<'_>,
     policy: &EffectivePolicy,
     now: Timestamp,
-    budget: &TreeBudget,
+    arena: &TreeArena,
 ) -> Result<PolicyReview, ReviewError> {
     let (object, old) = review.objects()?;
-    let read = |raw, field| tree::read(raw, field, Detail::Whole, budget);
-    let new = compile::read(&read(object, "object")?);
+    let read = |raw, field| tree::read(raw, field, Detail::Whole, arena);
+    let new = compile::read(&read(object, "object")?.to_value());
     let old = old.map(|old| read(old, "oldObject")).transpose()?;
-    let old = old.map(|old| compile::read(&old));
+    let old = old.map(|old| compile::read(&old.to_value()));
     let new = match new {
         Ok(new) => new,
         Err(fault) => {

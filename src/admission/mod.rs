@@ -2,7 +2,7 @@
 //!
 //! The steps of a review: [`limits`] reads the body within limits, [`review`] parses the envelope
 //! without copying the objects in it, [`skip`] allows from the raw bytes what needs no check,
-//! [`tree`] parses the fields that are read, [`decide`] asks the core, and [`response`] writes the
+//! [`tree`] parses them into trees that borrow the body, [`decide`] asks the core, and [`response`] writes the
 //! answer. [`mod@router`] connects them. For a new pod, [`new_pods`] asks for its RayCluster before that. All except the
 //! router, the limits and the reads of RayClusters are pure.
 //!

@@ -19,7 +19,7 @@ use rayfit_core::initial_size::{LeftAsMade, NewPod, OwnerCluster};
 use tokio::time::{Instant, timeout_at};
 
 use super::review::{Review, ReviewError};
-use super::tree::{self, Detail, TreeBudget};
+use super::tree::{self, Detail, TreeArena};
 use crate::fair_semaphore::FairSemaphore;
 
 /// The reason for which a RayCluster was not read. The pod is then made as its template says.
@@ -54,11 +54,11 @@ const LONGEST_UID: usize = 128;
 /// The new pod of a review and its RayCluster, or why it stays as it is made, whatever that says.
 pub fn new_pod(
     review: &Review<'_>,
-    budget: &TreeBudget,
+    arena: &TreeArena,
 ) -> Result<Result<(NewPod, Key), LeftAsMade>, ReviewError> {
     let (object, _) = review.objects()?;
-    let pod = tree::read_fields(object, "object", Detail::Whole, budget)?;
-    Ok(NewPod::read(&pod).and_then(|pod| {
+    let pod = tree::read_fields(object, "object", Detail::Whole, arena)?;
+    Ok(NewPod::read(pod).and_then(|pod| {
         // The namespace is the request's: a pod is in that one whatever it says itself. Anybody can write an owner
         // reference into a pod, with a name that no object can have.
         let owner = Key::new(&review.namespace, &pod.cluster).ok();

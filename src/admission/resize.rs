@@ -1,40 +1,42 @@
 //! Writes to `pods/resize`, which rule RF401 checks.
 
-use std::collections::BTreeMap;
-
 use k8s_openapi::jiff::Timestamp;
+use rayfit_core::json::{Fields, Json};
 use rayfit_core::judge::{Verdict, fold};
 use rayfit_core::policy::{EffectivePolicy, Mode};
-use rayfit_core::ray::{Kind, RayObject, object_at};
+use rayfit_core::ray::{Kind, RayObject};
 use rayfit_core::rules::guards::resize_by_others;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::review::{Review, ReviewError};
-use super::tree::{self, Detail, TreeBudget};
+use super::tree::{self, Detail, TreeArena};
 
 /// Checks a resize under the policies that match the pod's RayCluster, as far as the pod shows it.
 pub(super) fn judge(
     review: &Review<'_>,
     policy: &EffectivePolicy,
     now: Timestamp,
-    budget: &TreeBudget,
+    arena: &TreeArena,
 ) -> Result<Verdict, ReviewError> {
     let (pod, old) = review.objects()?;
-    let read = |raw, field| tree::read_fields(raw, field, Detail::Whole, budget);
+    let read = |raw, field| tree::read_fields(raw, field, Detail::Whole, arena);
     let pod = read(pod, "object")?;
     let Some(old) = old.map(|old| read(old, "oldObject")).transpose()? else {
         return Ok(Verdict::default());
     };
     // The pod shows of its RayCluster the name, the namespace, and the labels that KubeRay copied.
-    let metadata = object_at(&old, "metadata");
-    let labels = metadata.and_then(|metadata| object_at(metadata, "labels"));
+    let metadata = old.object("metadata");
+    let labels = metadata.and_then(|metadata| metadata.object("labels"));
     let name = labels.and_then(|labels| labels.get("ray.io/cluster"));
     let namespace = metadata.and_then(|metadata| metadata.get("namespace"));
-    let labels: BTreeMap<&String, &Value> = labels.into_iter().flatten().collect();
     let cluster = json!({
         "apiVersion": "ray.io/v1",
         "kind": Kind::RayCluster.name(),
-        "metadata": { "name": name, "namespace": namespace, "labels": labels },
+        "metadata": {
+            "name": name.map(Json::to_value),
+            "namespace": namespace.map(Json::to_value),
+            "labels": labels.map(Fields::to_map),
+        },
     });
     let Some(cluster) = RayObject::parse(&cluster) else {
         return Ok(Verdict::default());
@@ -43,7 +45,7 @@ pub(super) fn judge(
     if settings.modes.is_off(resize_by_others::RULE.id) {
         return Ok(Verdict::default());
     }
-    let finding = resize_by_others::find(&pod, &old, &review.user_info.username);
+    let finding = resize_by_others::find(pod, old, &review.user_info.username);
     Ok(fold(
         Vec::from_iter(finding),
         &settings,

@@ -20,7 +20,7 @@ use super::decide::{ReviewDecision, decide};
 use super::limits::{AdmissionCapacity, AdmissionLimits};
 use super::new_pods::{OwnerReads, new_pod};
 use super::review::{Review, ReviewError};
-use super::tree::TreeBudget;
+use super::tree::TreeArena;
 use super::{Webhook, deadline, response};
 use crate::admission::record::ReviewRecord;
 use crate::apiserver::server_time::own_timestamp;
@@ -180,12 +180,12 @@ impl Admission {
             Err(error) => return ControlFlow::Break(failed(record, &error)),
         };
         record.identify(&review);
-        let budget = TreeBudget::of(self.capacity.limits.trees);
+        let arena = TreeArena::of(self.capacity.limits.trees);
         let (group, kind) = (&*review.kind.group, &*review.kind.kind);
         let is_new_pod =
             (group, kind, &*review.sub_resource) == ("", "Pod", "") && review.operation == "CREATE";
         if webhook == Webhook::Mutate && is_new_pod {
-            match caught(|| new_pod(&review, &budget)) {
+            match caught(|| new_pod(&review, &arena)) {
                 // As little is kept as the answer needs, because many pods may wait for their RayClusters.
                 Ok(Ok((pod, owner))) => {
                     record.name(&review);
@@ -201,7 +201,7 @@ impl Admission {
         let mut answer = answered(record, &review, || {
             // Exemptions end by the wall clock.
             let now = own_timestamp();
-            decide(webhook, &review, &self.policy.load(), now, &budget)
+            decide(webhook, &review, &self.policy.load(), now, &arena)
         });
         // Most records are not logged, and reading the name costs time.
         if answer.record.is_logged() {

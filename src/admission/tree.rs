@@ -1,47 +1,38 @@
-//! Parsing raw objects into trees, limited to the fields that are read.
-//!
-//! Half of a typical object is never read: managed fields, volumes, probes. Parsing that into a
-//! tree costs more than everything else that is done with the object, so it is replaced by a
-//! fingerprint: the key is present and a change is noticed, but not what has changed.
+//! Parsing raw objects into trees that borrow the text of the review and lie in memory with a limit.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::fmt;
-use std::hash::{Hash as _, Hasher as _};
 
-use rayfit_core::hash;
-use rayfit_core::ray::Fields;
+use bumpalo::Bump;
+use rayfit_core::json::{Fields, Json};
 use serde::de::{self, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde_json::Number;
 use serde_json::value::RawValue;
-use serde_json::{Map, Value};
 
 use super::review::{ReviewError, json_fault};
 
-/// The memory that trees may use. A text of seven megabytes can be constructed so that its tree
-/// takes hundreds: `[[]],` is five bytes of text, but two lists.
+/// The memory in which the trees of one review lie, with its limit. A text of seven megabytes can be constructed so that
+/// its tree takes many times as much: `[],` is three bytes of text, but one value.
 #[derive(Debug)]
-pub struct TreeBudget {
+pub struct TreeArena {
+    memory: Bump,
     /// The bytes that are left; none once more than that was asked for.
     remaining: Cell<Option<usize>>,
 }
 
-/// The size of a value within its parent, in bytes. The factor is for lists, which grow by
-/// doubling.
-const VALUE: usize = 2 * size_of::<Value>();
-
-/// The additional size of an entry of a map, with its key.
-const ENTRY: usize = 64;
+/// The memory of an item of a list, and of a field with its key, in bytes: in the tree, and three times while its list
+/// or object is read, where memory doubles.
+const ITEM: usize = 4 * size_of::<Json<'_>>();
+const FIELD: usize = 4 * size_of::<(&str, Json<'_>)>();
 
 /// The size of the findings in a group: about half a dozen.
 const FOUND: usize = 4 << 10;
 
-/// The entries or values that each map or list is counted with, however few it has.
-const FIRST_ENTRIES: usize = 7;
-const FIRST_VALUES: usize = 4;
-
-impl TreeBudget {
-    /// A limit in bytes.
+impl TreeArena {
+    /// Memory for trees, up to a limit in bytes.
     pub fn of(all: usize) -> Self {
         Self {
+            memory: Bump::new(),
             remaining: Cell::new(Some(all)),
         }
     }
@@ -54,20 +45,29 @@ impl TreeBudget {
             .map(drop)
             .ok_or_else(|| E::custom("too many values"))
     }
+
+    fn number(&self, number: impl Into<Number>) -> Json<'_> {
+        Json::Number(self.memory.alloc(number.into()))
+    }
 }
 
-/// Parses the object in a field of a review, if there is `budget` left for its tree.
-pub fn read(
-    raw: &RawValue,
+/// Parses the object in a field of a review, if the arena has memory left for its tree.
+pub fn read<'t>(
+    raw: &'t RawValue,
     field: &'static str,
     detail: Detail,
-    budget: &TreeBudget,
-) -> Result<Value, ReviewError> {
-    let reader = TreeReader { detail, budget };
+    arena: &'t TreeArena,
+) -> Result<Json<'t>, ReviewError> {
+    let open = OpenValues::default();
+    let reader = TreeReader {
+        detail,
+        arena,
+        open: &open,
+    };
     reader
         .deserialize(&mut serde_json::Deserializer::from_str(raw.get()))
         .map_err(|error| {
-            if budget.remaining.get().is_none() {
+            if arena.remaining.get().is_none() {
                 ReviewError::TooMuch(field)
             } else {
                 ReviewError::Object(field, json_fault(&error))
@@ -76,196 +76,140 @@ pub fn read(
 }
 
 /// The fields of the object in a field of a review, parsed as [`read`] does.
-pub fn read_fields(
-    raw: &RawValue,
+pub fn read_fields<'t>(
+    raw: &'t RawValue,
     field: &'static str,
     detail: Detail,
-    budget: &TreeBudget,
-) -> Result<Fields, ReviewError> {
-    match read(raw, field, detail, budget)? {
-        Value::Object(fields) => Ok(fields),
-        _ => Err(ReviewError::NotAnObject(field)),
-    }
+    arena: &'t TreeArena,
+) -> Result<Fields<'t>, ReviewError> {
+    let value = read(raw, field, detail, arena)?;
+    value.as_object().ok_or(ReviewError::NotAnObject(field))
 }
 
-/// The part of a value that is parsed. Within an object that is judged, it follows from the position.
+/// The part of a value that is parsed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Detail {
     /// All of it.
     Whole,
-    /// The fields of an object that rules and defaults read. RF306, about clusters whose pods are replaced at every
-    /// change, only compares the rest.
+    /// A Ray object but for what no rule reads and controllers fill: its status and its managed fields.
     Judged,
-    /// The part of its metadata that is read.
+    /// The metadata of a Ray object.
     Metadata,
-    /// The part of its annotations that is read.
-    Annotations,
-    /// The part of its spec that is read, above the pod templates.
-    Spec,
-    /// The part of a pod template that is read.
-    Template,
-    /// The part of a pod's spec that is read.
-    PodSpec,
-    /// The part of a container that is read.
-    Container,
-    /// The part of a container's environment that is read.
-    Env,
-    /// The part of a pod template's metadata that is read.
-    PodMetadata,
+    /// Worker groups, of which each may have findings.
+    Groups,
     /// Nothing.
-    Unread,
+    Nothing,
 }
 
 impl Detail {
     /// The detail of the value at `key`. Items of a list have that of the list.
     fn below(self, key: &str) -> Self {
         match (self, key) {
-            (Self::Judged, "status")
-            | (Self::Metadata, "managedFields")
-            | (Self::Annotations, "kubectl.kubernetes.io/last-applied-configuration")
-            | (Self::PodMetadata, "annotations" | "labels")
-            | (Self::Env, "valueFrom") => Self::Unread,
-            (Self::PodSpec, key) if POD_SPEC.contains(&key) => Self::Unread,
-            (Self::Container, key) if CONTAINER.contains(&key) => Self::Unread,
             (Self::Judged, "metadata") => Self::Metadata,
-            (Self::Metadata, "annotations") => Self::Annotations,
-            (Self::Judged, "spec") => Self::Spec,
-            (Self::Spec, "template") => Self::Template,
-            (Self::Spec, key) if SPEC.contains(&key) => Self::Spec,
-            (Self::Template, "spec") => Self::PodSpec,
-            (Self::Template, "metadata") => Self::PodMetadata,
-            (Self::PodSpec, "containers" | "initContainers") => Self::Container,
-            (Self::Container, "env") => Self::Env,
+            (Self::Judged, "status") | (Self::Metadata, "managedFields") => Self::Nothing,
+            (_, "workerGroupSpecs") => Self::Groups,
             _ => Self::Whole,
         }
     }
 }
 
-/// The keys that lead to the pod templates in the specs of all kinds.
-const SPEC: &[&str] = &[
-    "headGroupSpec",
-    "jobTemplate",
-    "rayClusterConfig",
-    "rayClusterSpec",
-    "workerGroupSpecs",
-];
-
-/// The keys of a pod's spec that no rule and no default reads.
-const POD_SPEC: &[&str] = &[
-    "dnsConfig",
-    "ephemeralContainers",
-    "hostAliases",
-    "readinessGates",
-    "schedulingGates",
-    "securityContext",
-    "topologySpreadConstraints",
-    "volumes",
-];
-
-/// The keys of a container that no rule and no default reads.
-const CONTAINER: &[&str] = &[
-    "envFrom",
-    "livenessProbe",
-    "ports",
-    "readinessProbe",
-    "securityContext",
-    "startupProbe",
-    "volumeDevices",
-    "volumeMounts",
-];
-
-/// Parses a value and counts its memory. serde's own `Value` is not used here,
-/// because it would not count.
-#[derive(Clone, Copy)]
-struct TreeReader<'r> {
-    detail: Detail,
-    budget: &'r TreeBudget,
+/// The items and fields of the lists and objects that are not read to their end, the innermost last.
+#[derive(Default)]
+struct OpenValues<'t> {
+    items: RefCell<Vec<Json<'t>>>,
+    fields: RefCell<Vec<(&'t str, Json<'t>)>>,
 }
 
-impl<'de> DeserializeSeed<'de> for TreeReader<'_> {
-    type Value = Value;
+/// Parses a value into the arena.
+#[derive(Clone, Copy)]
+struct TreeReader<'r, 't> {
+    detail: Detail,
+    arena: &'t TreeArena,
+    open: &'r OpenValues<'t>,
+}
 
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
-        if self.detail == Detail::Unread {
-            let raw: &RawValue = serde::Deserialize::deserialize(deserializer)?;
-            // A fingerprint, which is equal for equal texts. What KubeRay takes for absent stays as it is.
-            return Ok(match raw.get() {
-                "null" => Value::Null,
-                "[]" => Value::Array(Vec::new()),
-                text => {
-                    let mut hasher = hash::comparing();
-                    text.hash(&mut hasher);
-                    hasher.finish().into()
-                }
-            });
+impl<'de: 't, 't> DeserializeSeed<'de> for TreeReader<'_, 't> {
+    type Value = Json<'t>;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Json<'t>, D::Error> {
+        if self.detail == Detail::Nothing {
+            return deserializer
+                .deserialize_ignored_any(de::IgnoredAny)
+                .map(|_| Json::Null);
         }
         deserializer.deserialize_any(self)
     }
 }
 
-impl<'de> Visitor<'de> for TreeReader<'_> {
-    type Value = Value;
+impl<'de: 't, 't> Visitor<'de> for TreeReader<'_, 't> {
+    type Value = Json<'t>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a JSON value")
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Value, A::Error> {
-        self.budget.take(match self.detail {
-            Detail::Spec => FIRST_ENTRIES * (VALUE / 2 + ENTRY) + FOUND,
-            _ => FIRST_ENTRIES * (VALUE / 2 + ENTRY),
-        })?;
-        let Some(mut key) = entries.next_key::<String>()? else {
-            return Ok(Map::new().into());
+    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Json<'t>, A::Error> {
+        if self.detail == Detail::Groups {
+            self.arena.take(FOUND)?;
+        }
+        let first = self.open.fields.borrow().len();
+        let whole = TreeReader {
+            detail: Detail::Whole,
+            ..self
         };
-        // Most objects here have one to three keys, and each reserved place is more memory to go through.
-        let mut map = Map::with_capacity(3);
-        loop {
-            if map.len() >= FIRST_ENTRIES {
-                self.budget.take(VALUE + ENTRY)?;
-            }
-            let detail = self.detail.below(&key);
+        while let Some(Json::String(key)) = entries.next_key_seed(whole)? {
+            self.arena.take(FIELD)?;
+            let detail = self.detail.below(key);
             let value = entries.next_value_seed(TreeReader { detail, ..self })?;
-            map.insert(key, value);
-            match entries.next_key()? {
-                Some(next) => key = next,
-                None => return Ok(map.into()),
-            }
+            self.open.fields.borrow_mut().push((key, value));
         }
+        let mut fields = self.open.fields.borrow_mut();
+        let all = self.arena.memory.alloc_slice_copy(&fields[first..]);
+        fields.truncate(first);
+        Ok(Json::Object(all.into()))
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
-        let mut list = Vec::new();
-        while let Some(item) = items.next_element_seed(self)? {
-            let taken = if list.is_empty() { FIRST_VALUES } else { 1 };
-            self.budget.take(taken * VALUE)?;
-            list.push(item);
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Json<'t>, A::Error> {
+        let first = self.open.items.borrow().len();
+        while let Some(item) = list.next_element_seed(self)? {
+            self.arena.take(ITEM)?;
+            self.open.items.borrow_mut().push(item);
         }
-        Ok(list.into())
+        let mut items = self.open.items.borrow_mut();
+        let all: &[_] = self.arena.memory.alloc_slice_copy(&items[first..]);
+        items.truncate(first);
+        Ok(Json::Array(all.into()))
     }
 
-    fn visit_unit<E>(self) -> Result<Value, E> {
-        Ok(Value::Null)
+    fn visit_unit<E>(self) -> Result<Json<'t>, E> {
+        Ok(Json::Null)
     }
 
-    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
-        Ok(value.into())
+    fn visit_bool<E>(self, value: bool) -> Result<Json<'t>, E> {
+        Ok(Json::Bool(value))
     }
 
-    fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
-        Ok(value.into())
+    fn visit_u64<E>(self, value: u64) -> Result<Json<'t>, E> {
+        Ok(self.arena.number(value))
     }
 
-    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
-        Ok(value.into())
+    fn visit_i64<E>(self, value: i64) -> Result<Json<'t>, E> {
+        Ok(self.arena.number(value))
     }
 
-    fn visit_f64<E>(self, value: f64) -> Result<Value, E> {
-        Ok(value.into())
+    fn visit_f64<E>(self, value: f64) -> Result<Json<'t>, E> {
+        // JSON has no number that is not finite.
+        Ok(Number::from_f64(value).map_or(Json::Null, |number| self.arena.number(number)))
     }
 
-    fn visit_str<E>(self, value: &str) -> Result<Value, E> {
-        Ok(value.into())
+    fn visit_borrowed_str<E>(self, value: &'de str) -> Result<Json<'t>, E> {
+        Ok(Json::String(value))
+    }
+
+    fn visit_str<E: de::Error>(self, value: &str) -> Result<Json<'t>, E> {
+        // The body has it in other words, with escapes.
+        self.arena.take(value.len())?;
+        Ok(Json::String(self.arena.memory.alloc_str(value)))
     }
 }
 
@@ -273,9 +217,9 @@ impl<'de> Visitor<'de> for TreeReader<'_> {
 mod tests {
     use super::*;
 
-    fn read_in(text: &str, detail: Detail, bytes: usize) -> Result<Value, ReviewError> {
+    fn read_in(text: &str, detail: Detail, bytes: usize) -> Result<serde_json::Value, ReviewError> {
         let raw = RawValue::from_string(text.to_owned()).unwrap();
-        read(&raw, "object", detail, &TreeBudget::of(bytes))
+        read(&raw, "object", detail, &TreeArena::of(bytes)).map(Json::to_value)
     }
 
     #[test]
@@ -283,7 +227,7 @@ mod tests {
         for item in ["[[]],", "{},", "{\"\":0},", "0,", "[0],", "\"\","] {
             let text = format!("{{\"spec\":[{}0]}}", item.repeat(100_000));
             for detail in [Detail::Whole, Detail::Judged] {
-                let refused = read_in(&text, detail, 10 << 20).unwrap_err();
+                let refused = read_in(&text, detail, 8 << 20).unwrap_err();
                 assert!(
                     matches!(refused, ReviewError::TooMuch(_)),
                     "{item}: {refused}"

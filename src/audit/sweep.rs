@@ -232,7 +232,7 @@ mod tests {
             |before: &Facts, now: &Facts| is_outdated(&with(before), &with(now), false);
         let with_nodes = |count: usize| {
             let node = json!({ "status": { "allocatable": { "cpu": "8" } } });
-            let node = Node::read(node.as_object().unwrap());
+            let node = Node::read(node.as_object().unwrap().into());
             Facts {
                 nodes: Arc::new(Nodes::new(vec![node; count])),
                 ..Facts::default()

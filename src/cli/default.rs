@@ -95,7 +95,7 @@ fn defaulted(
     let mut result = document.clone();
     let mut all = Vec::new();
     for Item { pointer, object } in objects::items(document) {
-        let Some(parsed) = RayObject::parse(&object) else {
+        let Some(parsed) = RayObject::parse(&*object) else {
             continue;
         };
         let (defaulted, applied) = objects::defaulted(&object, &settings(&parsed))

@@ -7,9 +7,10 @@ use arc_swap::ArcSwap;
 use kube::core::NotUsed;
 use rayfit_core::facts::pods::CLUSTER;
 use rayfit_core::facts::{LimitRange, Node, Nodes, RayPod, ResourceQuota};
+use rayfit_core::json::Fields;
 use rayfit_core::policy::EffectivePolicy;
-use rayfit_core::ray::Fields;
 use serde::Serialize;
+use serde_json::{Map, Value};
 
 use super::change::change;
 use super::follow::follow;
@@ -23,7 +24,9 @@ pub(super) async fn keep(informers: &Informers, policy: &ArcSwap<EffectivePolicy
             informers,
             Selection::all("nodes", "/api/v1/nodes"),
             GATHERED,
-            |object: ChangedPart<FactFields, FactFields>| Some(Node::read(&fields(&object))),
+            |object: ChangedPart<FactFields, FactFields>| Some(Node::read(
+                (&fields(&object)).into()
+            )),
             |nodes| {
                 // Built before the change and shared by it: the change runs again where another
                 // kind has changed at the same moment.
@@ -35,7 +38,10 @@ pub(super) async fn keep(informers: &Informers, policy: &ArcSwap<EffectivePolicy
             informers,
             Selection::all("LimitRanges", "/api/v1/limitranges"),
             GATHERED,
-            |object: ChangedPart<Fields, NotUsed>| of_namespace(&object, LimitRange::read),
+            |object: ChangedPart<Map<String, Value>, NotUsed>| of_namespace(
+                &object,
+                LimitRange::read
+            ),
             |ranges| {
                 let ranges = Arc::new(grouped(ranges.objects()));
                 change(policy, |next| next.facts.limit_ranges = ranges.clone());
@@ -45,7 +51,10 @@ pub(super) async fn keep(informers: &Informers, policy: &ArcSwap<EffectivePolicy
             informers,
             Selection::all("ResourceQuotas", "/api/v1/resourcequotas"),
             GATHERED,
-            |object: ChangedPart<Fields, NotUsed>| of_namespace(&object, ResourceQuota::read),
+            |object: ChangedPart<Map<String, Value>, NotUsed>| of_namespace(
+                &object,
+                ResourceQuota::read
+            ),
             |quotas| {
                 let quotas = Arc::new(grouped(quotas.objects()));
                 change(policy, |next| next.facts.resource_quotas = quotas.clone());
@@ -58,7 +67,7 @@ pub(super) async fn keep(informers: &Informers, policy: &ArcSwap<EffectivePolicy
                 ..Selection::all("pods of Ray clusters", "/api/v1/pods")
             },
             GATHERED,
-            |object: ChangedPart<FactFields, FactFields>| RayPod::read(&fields(&object)),
+            |object: ChangedPart<FactFields, FactFields>| RayPod::read((&fields(&object)).into()),
             |pods| {
                 let pods = Arc::new(pods.objects().into_iter().collect());
                 change(policy, |next| next.facts.pods = Arc::clone(&pods));
@@ -69,9 +78,12 @@ pub(super) async fn keep(informers: &Informers, policy: &ArcSwap<EffectivePolicy
 
 fn of_namespace<P: Serialize, U: Serialize, T>(
     object: &ChangedPart<P, U>,
-    read: impl Fn(&Fields) -> T,
+    read: impl Fn(Fields<'_>) -> T,
 ) -> Option<(String, T)> {
-    Some((object.metadata.namespace.clone()?, read(&fields(object))))
+    Some((
+        object.metadata.namespace.clone()?,
+        read((&fields(object)).into()),
+    ))
 }
 
 fn grouped<T>(items: Vec<(String, T)>) -> BTreeMap<String, Vec<T>> {

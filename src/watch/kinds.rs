@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use kube::api::ObjectMeta;
-use rayfit_core::ray::{Fields, Kind};
+use rayfit_core::ray::Kind;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -57,7 +57,7 @@ pub(crate) struct FactFields {
 }
 
 /// The object as the rules read it.
-pub(crate) fn fields(object: &impl Serialize) -> Fields {
+pub(crate) fn fields(object: &impl Serialize) -> Map<String, Value> {
     match serde_json::to_value(object) {
         Ok(Value::Object(fields)) => fields,
         _ => Map::new(),

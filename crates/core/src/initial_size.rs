@@ -17,12 +17,13 @@ use json_patch::Patch;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use crate::json::Fields;
 use crate::quantity::Quantity;
 use crate::ray::container::gap;
 use crate::ray::initial_sizes::InitialSizes;
 use crate::ray::ippr::GroupResizeLimits;
 use crate::ray::resource::CpuAndMemory;
-use crate::ray::{Fields, Ippr, Kind, list_at, object_at, text_at};
+use crate::ray::{Ippr, Kind};
 use crate::snapshot::pod_object::Resources;
 
 /// The label by which KubeRay says what a pod is for.
@@ -78,24 +79,24 @@ const LONGEST_NAME: usize = 253;
 
 impl NewPod {
     /// Reads a pod that is being made.
-    pub fn read(pod: &Fields) -> Result<Self, LeftAsMade> {
-        let metadata = object_at(pod, "metadata").ok_or(LeftAsMade::NoWorker)?;
+    pub fn read(pod: Fields<'_>) -> Result<Self, LeftAsMade> {
+        let metadata = pod.object("metadata").ok_or(LeftAsMade::NoWorker)?;
         let (cluster, cluster_uid) = owner(metadata).ok_or(LeftAsMade::NoWorker)?;
-        let labels = object_at(metadata, "labels").ok_or(LeftAsMade::NoWorker)?;
-        let is_worker = text_at(labels, NODE_TYPE) == Some("worker");
-        let group = text_at(labels, GROUP).filter(|_| is_worker);
+        let labels = metadata.object("labels").ok_or(LeftAsMade::NoWorker)?;
+        let is_worker = labels.text(NODE_TYPE) == Some("worker");
+        let group = labels.text(GROUP).filter(|_| is_worker);
         let group = group.ok_or(LeftAsMade::NoWorker)?;
-        let spec = object_at(pod, "spec").ok_or(LeftAsMade::HasNoSize)?;
+        let spec = pod.object("spec").ok_or(LeftAsMade::HasNoSize)?;
         if spec.get("resources").is_some_and(|all| !all.is_null()) {
             return Err(LeftAsMade::HasPodLevelResources);
         }
-        if !list_at(spec, "schedulingGates").is_empty() {
+        if !spec.list("schedulingGates").is_empty() {
             return Err(LeftAsMade::IsGated);
         }
         // KubeRay takes the first container for Ray's.
-        let container = list_at(spec, "containers").first();
+        let container = spec.list("containers").first();
         let resources = container.and_then(|container| container.get("resources"));
-        let resources = resources.and_then(|all| Resources::deserialize(all).ok());
+        let resources = resources.and_then(|all| Resources::deserialize(all.to_value()).ok());
         let mut names = [cluster, cluster_uid, group].into_iter();
         if names.any(|name| name.len() > LONGEST_NAME) {
             return Err(LeftAsMade::NoWorker);
@@ -110,13 +111,13 @@ impl NewPod {
 }
 
 /// The name and UID of the RayCluster that controls an object.
-fn owner(metadata: &Fields) -> Option<(&str, &str)> {
-    let owners = list_at(metadata, "ownerReferences").iter();
-    let mut owners = owners.filter_map(Value::as_object);
-    let owner = owners.find(|owner| owner.get("controller") == Some(&Value::Bool(true)))?;
-    let is_cluster = text_at(owner, "kind") == Some(Kind::RayCluster.name())
-        && text_at(owner, "apiVersion").is_some_and(|version| version.starts_with("ray.io/"));
-    let named = text_at(owner, "name").zip(text_at(owner, "uid"));
+fn owner(metadata: Fields<'_>) -> Option<(&str, &str)> {
+    let mut owners = metadata.list("ownerReferences").objects();
+    let owner = owners.find(|owner| owner.is_true("controller"))?;
+    let version = owner.text("apiVersion").unwrap_or_default();
+    let is_cluster =
+        owner.text("kind") == Some(Kind::RayCluster.name()) && version.starts_with("ray.io/");
+    let named = owner.text("name").zip(owner.text("uid"));
     named.filter(|_| is_cluster)
 }
 
@@ -225,7 +226,7 @@ mod tests {
 
     const NOW: f64 = 1_764_243_000.0;
 
-    fn pod(change: impl FnOnce(&mut Value)) -> Fields {
+    fn pod(change: impl FnOnce(&mut Value)) -> Value {
         let mut pod = json!({
             "metadata": {
                 "labels": {"ray.io/node-type": "worker", "ray.io/group": "a", "ray.io/cluster": "c"},
@@ -238,7 +239,7 @@ mod tests {
             }}]},
         });
         change(&mut pod);
-        pod.as_object().unwrap().clone()
+        pod
     }
 
     fn cluster(sizes: &str, change: impl FnOnce(&mut Value)) -> OwnerCluster {
@@ -259,10 +260,10 @@ mod tests {
         sizes.text().unwrap()
     }
 
-    fn made(pod: &Fields, cluster: &OwnerCluster) -> Result<Value, LeftAsMade> {
-        let read = NewPod::read(pod)?;
+    fn made(pod: &Value, cluster: &OwnerCluster) -> Result<Value, LeftAsMade> {
+        let read = NewPod::read(pod.as_object().unwrap().into())?;
         let enlarged = enlarged(&read, cluster, NOW)?;
-        let mut pod = Value::Object(pod.clone());
+        let mut pod = pod.clone();
         json_patch::patch(&mut pod, &enlarged.patch).unwrap();
         Ok(pod["spec"]["containers"][0]["resources"].clone())
     }

@@ -4,8 +4,9 @@
 //!
 //! # Layout, in reading order
 //!
-//! - [`quantity`], [`path`], [`dns_name`], [`text`], [`schedule`], [`seconds`], [`hash`]: exact quantities; paths
-//!   into an object; names of objects; how messages show text; recurring hours; times as numbers; hash tables
+//! - [`json`], [`quantity`], [`path`], [`dns_name`], [`text`], [`schedule`], [`seconds`], [`hash`]: borrowed JSON; exact
+//!   quantities; paths into an object; names of objects; how messages show text; recurring hours; times as numbers;
+//!   hash tables
 //! - [`ray`]: a borrowed view of RayCluster, RayJob, RayService and RayCronJob
 //! - [`schema`]: where a manifest deviates from KubeRay's CRDs
 //! - [`facts`]: facts about the Kubernetes cluster around an object
@@ -47,6 +48,7 @@ pub mod fix;
 pub mod flow_control;
 pub mod hash;
 pub mod initial_size;
+pub mod json;
 pub mod judge;
 pub mod manifests;
 pub mod object_audit;

@@ -224,9 +224,9 @@ mod tests {
         let items = items(&document);
         let pointers: Vec<&str> = items.iter().map(|item| item.pointer.as_str()).collect();
         assert_eq!(pointers, ["/items/0/items/0", "/items/1"]);
-        let first = RayObject::parse(&items[0].object).expect("a Ray object");
+        let first = RayObject::parse(&*items[0].object).expect("a Ray object");
         assert_eq!(first.kind, Kind::RayCluster);
-        assert!(RayObject::parse(&items[1].object).is_none());
+        assert!(RayObject::parse(&*items[1].object).is_none());
     }
 
     fn cluster(namespace: Option<&str>, marker: i64) -> Value {

@@ -12,6 +12,8 @@ use std::fmt;
 
 use serde_json::Number;
 
+use crate::json::Json;
+
 const NANOS: i128 = 1_000_000_000;
 
 /// No quantity of a Ray cluster is longer than this; longer texts are refused unread.
@@ -130,11 +132,11 @@ impl Quantity {
     }
 
     /// Reads a quantity from JSON, where a plain number is allowed too.
-    pub fn from_json(value: &serde_json::Value) -> Result<Self, QuantityError> {
-        match value {
-            serde_json::Value::String(text) => Self::parse(text),
+    pub fn from_json<'a>(value: impl Into<Json<'a>>) -> Result<Self, QuantityError> {
+        match value.into() {
+            Json::String(text) => Self::parse(text),
             // Manifests have `cpu: 2` without quotes, and the API server takes it.
-            serde_json::Value::Number(number) => Self::parse(&number.to_string()),
+            Json::Number(number) => Self::parse(&number.to_string()),
             _ => Err(QuantityError::Syntax),
         }
     }

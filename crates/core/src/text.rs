@@ -1,14 +1,16 @@
 //! Text from users and other programs as messages show it: short, quoted, on one line.
 
+use crate::json::Json;
+
 /// The longest value that is shown in full. Pod templates can contain megabytes.
 const SHOWN: usize = 64;
 
 /// A value as it is shown in messages: short, on one line.
-pub fn shown(value: &serde_json::Value) -> String {
-    match value {
-        serde_json::Value::String(text) => shown_text(text),
-        serde_json::Value::Array(items) => format!("a list of {}", items.len()),
-        serde_json::Value::Object(map) => format!("an object of {} keys", map.len()),
+pub fn shown<'a>(value: impl Into<Json<'a>>) -> String {
+    match value.into() {
+        Json::String(text) => shown_text(text),
+        Json::Array(items) => format!("a list of {}", items.len()),
+        Json::Object(map) => format!("an object of {} keys", map.len()),
         other => other.to_string(),
     }
 }

@@ -244,7 +244,7 @@ impl Circumstances {
     ) -> anyhow::Result<()> {
         let mut remarks = None;
         for Item { pointer, object } in objects::items(&document.value) {
-            let Some(parsed) = RayObject::parse(&object) else {
+            let Some(parsed) = RayObject::parse(&*object) else {
                 report.others += 1;
                 continue;
             };
@@ -299,7 +299,7 @@ impl Circumstances {
         // says more.
         let fields = object.as_object();
         let mut written = fields.map_or_else(Vec::new, |fields| {
-            schema::find(fields, self.settings.kuberay)
+            schema::find(fields.into(), self.settings.kuberay)
         });
         written.retain(|finding| {
             let mut reported = verdict.findings();

@@ -89,9 +89,8 @@ pub fn head_in(key: &Key, cluster: &Value, pod: Option<&Pod<'_>>) -> Result<Head
 
 /// The GCS's port: the one that `ray start --head` is given.
 pub fn port(cluster: &Value) -> u16 {
-    gcs_port(Some(
-        &cluster["spec"]["headGroupSpec"]["rayStartParams"]["port"],
-    ))
+    let port = &cluster["spec"]["headGroupSpec"]["rayStartParams"]["port"];
+    gcs_port(Some(port.into()))
 }
 
 #[cfg(test)]

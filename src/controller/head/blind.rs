@@ -20,8 +20,7 @@ pub fn head_pod(head: &Head, cluster: &Value, pods: &OwnPods) -> HeadPod {
         ready: ready.is_some_and(PodCondition::is_true),
         closed: cluster["spec"]
             .as_object()
-            .and_then(closing_policy)
-            .is_some(),
+            .is_some_and(|spec| closing_policy(spec.into()).is_some()),
     }
 }
 

@@ -1,11 +1,12 @@
 //! DF03: the autoscaler's version, where something needs v2.
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::draft::autoscaled;
 use super::{DefaultId, DefaultRule, DefaultsDraft};
+use crate::json::Json;
 use crate::policy::Settings;
-use crate::ray::{Container, Group, Kind, RayObject, text_at};
+use crate::ray::{Container, Group, Kind, RayObject};
 
 pub(crate) static DEFAULT: DefaultRule = DefaultRule {
     id: DefaultId(3),
@@ -28,12 +29,10 @@ pub(super) fn wants_v2(object: &RayObject<'_>, _: &Settings) -> bool {
     // KubeRay refuses the field beside the variable (RF209), and a template with another restart policy. With v2
     // it makes pods that never restart, for which the API server refuses a resize that restarts a container.
     let is_obstacle = |group: &Group<'_>| {
-        let restart = group
-            .pod_spec
-            .and_then(|spec| text_at(spec, "restartPolicy"));
+        let restart = group.pod_spec.and_then(|spec| spec.text("restartPolicy"));
         let restarts = |container: Container<'_>| {
             let mut policies = container.resize_policy();
-            policies.any(|entry| text_at(entry, "restartPolicy") == Some("RestartContainer"))
+            policies.any(|entry| entry.text("restartPolicy") == Some("RestartContainer"))
         };
         !matches!(restart, None | Some("" | "Never")) || group.containers().any(restarts)
     };
@@ -42,7 +41,7 @@ pub(super) fn wants_v2(object: &RayObject<'_>, _: &Settings) -> bool {
     }
     let has_v2_field = |group: &Group<'_>| {
         let set = |key| group.spec.get(key).filter(|value| !value.is_null());
-        let priority = set("priority").and_then(Value::as_i64);
+        let priority = set("priority").and_then(Json::as_i64);
         set("idleTimeoutSeconds").is_some() || priority.is_some_and(|priority| priority != 0)
     };
     let lists_a_group = || {

@@ -7,6 +7,7 @@ use json_patch::{AddOperation, PatchOperation};
 use serde_json::{Map, Value};
 
 use super::applied::{AppliedValue, DefaultId, DefaultPatch, Origin};
+use crate::json::Json;
 use crate::path::FieldPath;
 use crate::policy::Settings;
 use crate::ray::{Cluster, Container, Group, Kind, RayObject};
@@ -29,10 +30,10 @@ pub struct DefaultsDraft<'a> {
 /// The value for a place where the object has nothing, or `None` to leave it so: an object that was there
 /// before Rayfit stays as it is until its owner changes it. `had_reason` says whether the default already
 /// applied to the stored object, which has `stored` in that place.
-pub fn settle(had_reason: bool, stored: Option<&Value>, fresh: Value) -> Option<(Value, Origin)> {
+pub fn settle(had_reason: bool, stored: Option<Json<'_>>, fresh: Value) -> Option<(Value, Origin)> {
     match (had_reason, stored) {
         (false, _) => Some((fresh, Origin::Fresh)),
-        (true, Some(value)) if !value.is_null() => Some((value.clone(), Origin::CarriedOver)),
+        (true, Some(value)) if !value.is_null() => Some((value.to_value(), Origin::CarriedOver)),
         (true, _) => None,
     }
 }
@@ -93,7 +94,7 @@ impl<'a> DefaultsDraft<'a> {
     ) {
         let container = group.ray_container;
         let present = container.and_then(|container| container.spec.get(list));
-        if entries.is_empty() || present.is_some_and(|present| !present.is_array()) {
+        if entries.is_empty() || present.is_some_and(|present| present.as_array().is_none()) {
             return;
         }
         let path = group.ray_container_path().key(list);

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::draft::{autoscaled, settle};
 use super::{DefaultId, DefaultRule, DefaultsDraft};
+use crate::json::Json;
 use crate::ray::drain;
 use crate::ray::{Cluster, Group, RayObject, since};
 
@@ -49,9 +50,8 @@ fn apply(draft: &mut DefaultsDraft<'_>) {
         }
         if let Some(drain) = drain {
             let stored = stored_group.and_then(|group| group.ray_container?.env(drain::VARIABLE));
-            let stored = stored.map(Value::from);
             // An empty value comes from elsewhere (`valueFrom`), and nothing here knows from where.
-            let stored = stored.as_ref().filter(|value| *value != "");
+            let stored = stored.filter(|value| !value.is_empty()).map(Json::String);
             let fresh = drain.to_string().into();
             if let Some((value, origin)) = settle(stored_group.is_some(), stored, fresh) {
                 let item = |name: &str, value: &Value| json!({"name": name, "value": value});

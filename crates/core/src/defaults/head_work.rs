@@ -1,9 +1,10 @@
 //! DF08: a head that takes no work, where a policy asks for it.
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::draft::{autoscaled, settle};
 use super::{DefaultId, DefaultRule, DefaultsDraft};
+use crate::json::Json;
 use crate::ray::group::HEAD_NAME;
 use crate::ray::{Group, RayObject};
 
@@ -27,7 +28,7 @@ fn apply(draft: &mut DefaultsDraft<'_>) {
         return;
     };
     let params = head.spec.get("rayStartParams");
-    let is_open = |params: &Value| {
+    let is_open = |params: Json<'_>| {
         let params = params.as_object();
         params.is_some_and(|params| !params.contains_key("num-cpus"))
     };

@@ -1,10 +1,11 @@
 //! DF06: Rayfit in place of Ray's autoscaler container.
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::draft::{autoscaled, settle};
 use super::ray_sidecar::resources;
 use super::{DefaultId, DefaultRule, DefaultsDraft};
+use crate::json::Json;
 use crate::policy::Settings;
 use crate::ray::RayObject;
 
@@ -52,14 +53,18 @@ fn add_pull_secret(
     let stored = old.and_then(|old| old.cluster.as_ref()?.head.as_ref());
     let entry = json!({ "name": secret });
     let kept = stored.filter(|group| group.pull_secrets().any(|name| name == secret));
-    let Some((entry, origin)) = settle(old.is_some(), kept.map(|_| &entry), entry.clone()) else {
+    let Some((entry, origin)) = settle(
+        old.is_some(),
+        kept.map(|_| Json::from(&entry)),
+        entry.clone(),
+    ) else {
         return;
     };
     let path = head.pod_spec_path().key(KEY);
     match spec.get(KEY) {
         None => draft.add(DEFAULT.id, path, json!([entry]), origin),
         // The place after the last one.
-        Some(Value::Array(secrets)) => {
+        Some(Json::Array(secrets)) => {
             draft.add(DEFAULT.id, path.index(secrets.len()), entry, origin);
         }
         Some(_) => {}

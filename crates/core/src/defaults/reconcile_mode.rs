@@ -1,9 +1,10 @@
 //! DF07: who scales the cluster, where a policy sets it.
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::draft::{autoscaled, settle};
 use super::{DefaultId, DefaultRule, DefaultsDraft, Origin};
+use crate::json::Json;
 use crate::path::FieldPath;
 use crate::ray::{Kind, RayObject, reconcile};
 
@@ -28,7 +29,7 @@ fn apply(draft: &mut DefaultsDraft<'_>) {
         return;
     };
     let annotations = metadata.get("annotations");
-    let is_open = |all: &Value| all.as_object().is_some_and(|all| !all.contains_key(key));
+    let is_open = |all: Json<'_>| all.as_object().is_some_and(|all| !all.contains_key(key));
     if !annotations.is_none_or(is_open) {
         return;
     }

@@ -1,11 +1,9 @@
 //! DF01: requests of the ray container of a group that grows in place.
 
-use serde_json::Value;
-
 use super::draft::settle;
 use super::{DefaultId, DefaultRule, DefaultsDraft, Origin};
+use crate::json::{Fields, Json};
 use crate::quantity::Quantity;
-use crate::ray::{Fields, object_at};
 
 pub(crate) static DEFAULT: DefaultRule = DefaultRule {
     id: DefaultId(1),
@@ -17,28 +15,28 @@ pub(crate) static DEFAULT: DefaultRule = DefaultRule {
     apply,
 };
 
-fn apply(draft: &mut DefaultsDraft<'_>) {
+fn apply<'d>(draft: &mut DefaultsDraft<'d>) {
     let containers = draft.growing();
     let places = containers.flat_map(|(group, container)| {
         ["cpu", "memory"].map(|resource| (group, container, resource))
     });
     for (group, container, resource) in places {
-        let amount = |amounts: Option<&'_ Fields>| amounts?.get(resource).cloned();
+        let amount = |amounts: Option<Fields<'d>>| amounts?.get(resource);
         let Some(limit) = amount(container.limits) else {
             continue;
         };
-        let requests = object_at(container.spec, "resources").and_then(|all| all.get("requests"));
-        let is_open = |requests: &Value| {
+        let requests = container.spec.below("resources").get("requests");
+        let is_open = |requests: Json<'_>| {
             requests
                 .as_object()
                 .is_some_and(|all| !all.contains_key(resource))
         };
-        if !requests.is_none_or(is_open) || Quantity::from_json(&limit).is_err() {
+        if !requests.is_none_or(is_open) || Quantity::from_json(limit).is_err() {
             continue;
         }
         let stored_container = draft.growing_before(group);
         let stored = stored_container.and_then(|old| amount(old.requests));
-        let settled = settle(stored_container.is_some(), stored.as_ref(), limit.clone());
+        let settled = settle(stored_container.is_some(), stored, limit.to_value());
         let Some((mut value, mut origin)) = settled else {
             continue;
         };
@@ -47,12 +45,12 @@ fn apply(draft: &mut DefaultsDraft<'_>) {
             // up above it: the API server refuses such pods.
             let (old_limit, old_request) = (old.limit(resource), old.request(resource));
             let was_limit = old_limit.is_some() && old_limit == old_request;
-            let is_above = match (Quantity::from_json(&value), Quantity::from_json(&limit)) {
+            let is_above = match (Quantity::from_json(&value), Quantity::from_json(limit)) {
                 (Ok(request), Ok(limit)) => request > limit,
                 _ => true,
             };
-            if is_above || was_limit && amount(old.limits).as_ref() != Some(&limit) {
-                (value, origin) = (limit, Origin::Fresh);
+            if is_above || was_limit && amount(old.limits) != Some(limit) {
+                (value, origin) = (limit.to_value(), Origin::Fresh);
             }
         }
         let path = group.ray_container_path().key("resources").key("requests");

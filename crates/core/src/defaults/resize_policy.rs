@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{DefaultId, DefaultRule, DefaultsDraft, Origin};
-use crate::ray::{Container, text_at};
+use crate::ray::Container;
 
 pub(crate) static DEFAULT: DefaultRule = DefaultRule {
     id: DefaultId(2),
@@ -20,7 +20,7 @@ fn apply(draft: &mut DefaultsDraft<'_>) {
         let stored_container = draft.growing_before(group);
         let has_entry = |container: Container<'_>, resource: &str| {
             let mut entries = container.resize_policy();
-            entries.any(|entry| text_at(entry, "resourceName") == Some(resource))
+            entries.any(|entry| entry.text("resourceName") == Some(resource))
         };
         let missing = ["cpu", "memory"].into_iter();
         let missing = missing.filter(|resource| !has_entry(container, resource));

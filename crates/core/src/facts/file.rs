@@ -11,7 +11,7 @@ use super::metadata::metadata_text;
 use super::{
     DEFAULT_NAMESPACE, Facts, KubernetesVersion, LimitRange, Node, Nodes, RayPod, ResourceQuota,
 };
-use crate::ray::{Fields, object_at};
+use crate::json::{Fields, Json};
 
 /// A file of facts as `serde` reads it.
 #[derive(Deserialize)]
@@ -49,16 +49,16 @@ fn items<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Value>, D::Er
 fn read<T>(
     items: &[Value],
     (list, kind): (&str, &str),
-    read: impl Fn(&Fields) -> T,
+    read: impl Fn(Fields<'_>) -> T,
 ) -> Result<Vec<T>, String> {
     let wrong = |index, what: &str| {
         format!("{list}[{index}] is {what}; write {kind} objects there, as kubectl prints them")
     };
     let read = |(index, item): (usize, &Value)| {
-        let object = item
+        let object = Json::from(item)
             .as_object()
             .ok_or_else(|| wrong(index, "not an object"))?;
-        match object.get("kind").and_then(Value::as_str) {
+        match object.get("kind").and_then(Json::as_str) {
             Some(other) if other != kind => Err(wrong(index, &format!("a {other}"))),
             _ => Ok(read(object)),
         }
@@ -69,10 +69,10 @@ fn read<T>(
 fn by_namespace<T>(
     items: &[Value],
     place: (&str, &str),
-    one: impl Fn(&Fields) -> T,
+    one: impl Fn(Fields<'_>) -> T,
 ) -> Result<BTreeMap<String, Vec<T>>, String> {
     let mut map: BTreeMap<String, Vec<T>> = BTreeMap::new();
-    let named = |object: &Fields| {
+    let named = |object: Fields<'_>| {
         let namespace = metadata_text(object, "namespace").unwrap_or(DEFAULT_NAMESPACE);
         (namespace.to_owned(), one(object))
     };
@@ -106,14 +106,10 @@ fn facts(file: &FactsFile) -> Result<Facts, String> {
 }
 
 /// The name and the labels of an object.
-fn labelled(object: &Fields) -> (String, BTreeMap<String, String>) {
+fn labelled(object: Fields<'_>) -> (String, BTreeMap<String, String>) {
     let name = metadata_text(object, "name").unwrap_or_default();
-    let labels = object_at(object, "metadata").and_then(|metadata| object_at(metadata, "labels"));
-    let texts = labels
-        .into_iter()
-        .flatten()
-        .filter_map(|(key, value)| Some((key.clone(), value.as_str()?.to_owned())));
-    (name.to_owned(), texts.collect())
+    let labels = object.below("metadata").below("labels");
+    (name.to_owned(), labels.texts().collect())
 }
 
 #[cfg(test)]

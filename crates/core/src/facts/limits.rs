@@ -1,14 +1,12 @@
 //! Limits of a namespace: limit ranges and resource quotas.
 
-use serde_json::Value;
-
 use super::metadata::metadata_text;
+use crate::json::Fields;
 use crate::quantity::Quantity;
 use crate::ray::resource::{Amounts, Resource};
-use crate::ray::{Fields, list_at, object_at, text_at};
 
 /// The amounts of a resource list whose names begin with `prefix`; an absent amount limits nothing.
-fn amounts_of(list: &Fields, prefix: &str) -> Amounts {
+fn amounts_of(list: Fields<'_>, prefix: &str) -> Amounts {
     let amount = |resource: Resource| {
         let name = format!("{prefix}{}", resource.name());
         Quantity::from_json(list.get(&name)?).ok()
@@ -34,14 +32,13 @@ pub struct LimitRange {
 
 impl LimitRange {
     /// Reads a LimitRange object; an absent limit reads as no limit.
-    pub fn read(object: &Fields) -> Self {
+    pub fn read(object: Fields<'_>) -> Self {
         let amounts = |kind: &'static str, key: &'static str| {
-            let spec = object_at(object, "spec");
-            spec.map_or(&[][..], |spec| list_at(spec, "limits"))
-                .iter()
-                .filter_map(Value::as_object)
-                .filter(move |item| text_at(item, "type") == Some(kind))
-                .filter_map(move |item| object_at(item, key))
+            let limits = object.below("spec").list("limits");
+            limits
+                .objects()
+                .filter(move |item| item.text("type") == Some(kind))
+                .filter_map(move |item| item.object(key))
                 .map(|map| amounts_of(map, ""))
         };
         let max_of = |kind| amounts(kind, "max").fold(Amounts::default(), Amounts::min);
@@ -72,22 +69,19 @@ pub struct ResourceQuota {
 
 impl ResourceQuota {
     /// Reads a ResourceQuota object; an absent limit reads as no limit.
-    pub fn read(object: &Fields) -> Self {
-        let spec = object_at(object, "spec");
-        let hard = spec.and_then(|spec| object_at(spec, "hard"));
-        let amounts = |prefix| hard.map_or_else(Amounts::default, |hard| amounts_of(hard, prefix));
+    pub fn read(object: Fields<'_>) -> Self {
+        let spec = object.below("spec");
+        let amounts = |prefix| amounts_of(spec.below("hard"), prefix);
+        let mut scopes = spec.list("scopes").iter();
+        let selector = spec.below("scopeSelector");
         Self {
             name: metadata_text(object, "name").unwrap_or_default().to_owned(),
             // `cpu` is short for `requests.cpu`.
             requests: amounts("requests.").min(amounts("")),
             limits: amounts("limits."),
-            is_scoped: spec.is_some_and(|spec| {
-                let selector = object_at(spec, "scopeSelector");
-                let mut scopes = list_at(spec, "scopes").iter();
-                // Every pod that can be resized has requests, so `NotBestEffort` leaves none of them out.
-                scopes.any(|scope| scope.as_str() != Some("NotBestEffort"))
-                    || selector.is_some_and(|all| !list_at(all, "matchExpressions").is_empty())
-            }),
+            // Every pod that can be resized has requests, so `NotBestEffort` leaves none of them out.
+            is_scoped: scopes.any(|scope| scope != "NotBestEffort")
+                || !selector.list("matchExpressions").is_empty(),
         }
     }
 }
@@ -95,7 +89,7 @@ impl ResourceQuota {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     #[test]
     fn reads_the_maxima_of_a_limit_range() {
@@ -104,20 +98,20 @@ mod tests {
             {"type": "Container", "max": {"cpu": "4"}, "default": {"cpu": "2"}},
             {"type": "Pod", "max": {"cpu": 10}},
             {"type": "PersistentVolumeClaim", "max": {"storage": "1Gi"}}, "x"]}});
-        let range = LimitRange::read(object.as_object().unwrap());
+        let range = LimitRange::read(object.as_object().unwrap().into());
         assert_eq!(range.container_max.cpu, Some(Quantity::from_units(4)));
         assert_eq!(range.container_max.memory, Quantity::parse("16Gi").ok());
         assert_eq!(range.container_default.cpu, Some(Quantity::from_units(2)));
         assert_eq!(range.pod_max.cpu, Some(Quantity::from_units(10)));
         assert_eq!(range.pod_max.memory, None);
-        assert_eq!(LimitRange::read(&Fields::new()), LimitRange::default());
+        assert_eq!(LimitRange::read(Fields::default()), LimitRange::default());
     }
 
     #[test]
     fn reads_the_hard_limits_of_a_quota() {
         let object = json!({"metadata": {"name": "q"}, "spec": {
             "hard": {"cpu": "10", "requests.cpu": "8", "limits.memory": "1Ti", "pods": "5"}}});
-        let quota = ResourceQuota::read(object.as_object().unwrap());
+        let quota = ResourceQuota::read(object.as_object().unwrap().into());
         assert_eq!(quota.requests.cpu, Some(Quantity::from_units(8)));
         assert_eq!(quota.limits.memory, Quantity::parse("1Ti").ok());
         assert_eq!((quota.limits.cpu, quota.requests.memory), (None, None));
@@ -128,7 +122,7 @@ mod tests {
     fn knows_which_quotas_count_only_some_pods() {
         let scoped = |spec: Value| {
             let quota = json!({ "spec": spec });
-            ResourceQuota::read(quota.as_object().unwrap()).is_scoped
+            ResourceQuota::read(quota.as_object().unwrap().into()).is_scoped
         };
         assert!(!scoped(json!({"scopes": ["NotBestEffort"]})));
         assert!(scoped(json!({"scopes": ["Terminating"]})));

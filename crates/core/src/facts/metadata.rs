@@ -1,8 +1,8 @@
 //! The metadata of Kubernetes objects.
 
-use crate::ray::{Fields, text_at};
+use crate::json::Fields;
 
 /// `metadata.<key>` of a Kubernetes object.
-pub(super) fn metadata_text<'a>(object: &'a Fields, key: &str) -> Option<&'a str> {
-    text_at(object.get("metadata")?.as_object()?, key)
+pub(super) fn metadata_text<'a>(object: Fields<'a>, key: &str) -> Option<&'a str> {
+    object.below("metadata").text(key)
 }

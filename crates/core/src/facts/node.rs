@@ -1,11 +1,11 @@
 //! A Kubernetes node, as far as it decides which pods it can hold.
 
 use serde::Deserialize;
-use serde_json::Value;
 
 use super::metadata::metadata_text;
+use crate::json::Fields;
 use crate::quantity::Quantity;
-use crate::ray::{Fields, Resource, list_at, object_at, text_at};
+use crate::ray::Resource;
 
 /// A Kubernetes node.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -39,22 +39,15 @@ pub struct NodeTaint {
 
 impl Node {
     /// Reads a Node object; fields that are absent or of a wrong type read as empty.
-    pub fn read(object: &Fields) -> Self {
-        let metadata = object_at(object, "metadata");
-        let spec = object_at(object, "spec");
-        let labels = metadata.and_then(|metadata| object_at(metadata, "labels"));
-        let allocatable =
-            object_at(object, "status").and_then(|status| object_at(status, "allocatable"));
+    pub fn read(object: Fields<'_>) -> Self {
+        let spec = object.below("spec");
+        let allocatable = object.below("status").below("allocatable");
         let amount = |resource: Resource| {
-            let value = allocatable?.get(resource.name())?;
+            let value = allocatable.get(resource.name())?;
             Quantity::from_json(value).ok()
         };
-        let labels = labels.into_iter().flatten();
-        let labels =
-            labels.filter_map(|(key, value)| Some((key.clone(), value.as_str()?.to_owned())));
-        let taints = spec.map_or(&[][..], |spec| list_at(spec, "taints"));
-        let taints = taints.iter().filter_map(Value::as_object).map(|taint| {
-            let text = |key| text_at(taint, key).unwrap_or_default().to_owned();
+        let taints = spec.list("taints").objects().map(|taint| {
+            let text = |key| taint.text(key).unwrap_or_default().to_owned();
             NodeTaint {
                 key: text("key"),
                 value: text("value"),
@@ -66,9 +59,9 @@ impl Node {
             taints.filter(|taint| matches!(taint.effect.as_str(), "NoSchedule" | "NoExecute"));
         Self {
             name: metadata_text(object, "name").unwrap_or_default().to_owned(),
-            labels: labels.collect(),
+            labels: object.below("metadata").below("labels").texts().collect(),
             taints: taints.collect(),
-            unschedulable: spec.and_then(|spec| spec.get("unschedulable")?.as_bool()) == Some(true),
+            unschedulable: spec.is_true("unschedulable"),
             cpu: amount(Resource::Cpu).unwrap_or_default(),
             memory: amount(Resource::Memory).unwrap_or_default(),
         }
@@ -172,13 +165,13 @@ mod tests {
                 {"key": "gpu", "effect": "NoSchedule"},
                 {"key": "soft", "effect": "PreferNoSchedule"}, 7]},
             "status": {"allocatable": {"cpu": "3920m", "memory": 1024}}});
-        let node = Node::read(object.as_object().unwrap());
+        let node = Node::read(object.as_object().unwrap().into());
         assert_eq!((node.label("zone"), node.label("n")), (Some("z"), None));
         assert_eq!(node.taints.len(), 1);
         assert!(node.unschedulable);
         assert_eq!(node.cpu, Quantity::from_milli(3920));
         assert_eq!(node.memory, Quantity::from_units(1024));
-        assert_eq!(Node::read(&Fields::new()), Node::default());
+        assert_eq!(Node::read(Fields::default()), Node::default());
     }
 
     #[test]

@@ -2,11 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::Value;
-
 use super::metadata::metadata_text;
+use crate::json::{Fields, Json};
 use crate::ray::resource::Amounts;
-use crate::ray::{Container, Fields, Resource, list_at, object_at, text_at};
+use crate::ray::{Container, Resource};
 
 /// The label with the name of a pod's RayCluster.
 pub const CLUSTER: &str = "ray.io/cluster";
@@ -28,28 +27,25 @@ pub struct RayPod {
 
 impl RayPod {
     /// Reads a Pod object; `None` if it is not a Ray pod, has ended, or is being deleted.
-    pub fn read(object: &Fields) -> Option<Self> {
-        let metadata = object_at(object, "metadata")?;
-        let labels = object_at(metadata, "labels")?;
-        let phase = object_at(object, "status").and_then(|status| text_at(status, "phase"));
+    pub fn read(object: Fields<'_>) -> Option<Self> {
+        let metadata = object.object("metadata")?;
+        let labels = metadata.object("labels")?;
+        let phase = object.below("status").text("phase");
         let is_leaving = metadata.contains_key("deletionTimestamp");
         // No update of the cluster can hurt a pod that has ended or is about to.
         if is_leaving || matches!(phase, Some("Succeeded" | "Failed")) {
             return None;
         }
-        let spec = object_at(object, "spec");
-        let containers = spec.map_or(&[][..], |spec| list_at(spec, "containers"));
+        let containers = object.below("spec").list("containers");
         // KubeRay and Ray both take the first container for the one in which Ray runs.
-        let ray = containers.first().and_then(Value::as_object);
+        let ray = containers.first().and_then(Json::as_object);
         let container = ray.map(|ray| Container::new(0, ray));
         let amount = |resource: Resource| container?.size(resource.name());
         Some(Self {
             namespace: metadata_text(object, "namespace")?.to_owned(),
             name: metadata_text(object, "name")?.to_owned(),
-            cluster: text_at(labels, CLUSTER)?.to_owned(),
-            group: text_at(labels, "ray.io/group")
-                .unwrap_or_default()
-                .to_owned(),
+            cluster: labels.text(CLUSTER)?.to_owned(),
+            group: labels.text("ray.io/group").unwrap_or_default().to_owned(),
             amounts: Amounts {
                 cpu: amount(Resource::Cpu),
                 memory: amount(Resource::Memory),
@@ -88,7 +84,7 @@ impl Pods {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use super::*;
     use crate::quantity::Quantity;
@@ -101,7 +97,7 @@ mod tests {
                 "requests": {"cpu": "1", "memory": "1Gi"}, "limits": {"memory": "2Gi"}}}]},
             "status": {"phase": "Running"}});
         change(&mut pod);
-        RayPod::read(pod.as_object().unwrap())
+        RayPod::read(pod.as_object().unwrap().into())
     }
 
     #[test]

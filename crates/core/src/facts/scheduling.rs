@@ -4,19 +4,17 @@
 //!
 //! The semantics are those of Kubernetes' component helpers (`nodeaffinity`, `tolerations`).
 
-use serde_json::Value;
-
 use super::node::Node;
-use crate::ray::{Fields, list_at, object_at, text_at};
+use crate::json::{Fields, Items, Json};
 
 /// The demands of a pod template on its node.
 #[derive(Debug)]
 pub struct Demands<'a> {
     node_name: Option<&'a str>,
-    selector: Option<&'a Fields>,
+    selector: Option<Fields<'a>>,
     /// Required affinity: one of the terms must hold.
-    affinity: Option<&'a [Value]>,
-    tolerations: Vec<&'a Fields>,
+    affinity: Option<Items<'a>>,
+    tolerations: Vec<Fields<'a>>,
 }
 
 /// The taint that a cordon stands for, whose effect is `NoSchedule`.
@@ -24,30 +22,25 @@ const CORDON: &str = "node.kubernetes.io/unschedulable";
 
 impl<'a> Demands<'a> {
     /// Reads from a pod spec what it asks of a node.
-    pub fn of(pod_spec: &'a Fields) -> Self {
-        let required = object_at(pod_spec, "affinity")
-            .and_then(|affinity| object_at(affinity, "nodeAffinity"))
-            .and_then(|node| object_at(node, "requiredDuringSchedulingIgnoredDuringExecution"));
+    pub fn of(pod_spec: Fields<'a>) -> Self {
+        let affinity = pod_spec.below("affinity").below("nodeAffinity");
+        let required = affinity.object("requiredDuringSchedulingIgnoredDuringExecution");
         Self {
-            node_name: text_at(pod_spec, "nodeName").filter(|name| !name.is_empty()),
-            selector: object_at(pod_spec, "nodeSelector"),
-            affinity: required.map(|required| list_at(required, "nodeSelectorTerms")),
-            tolerations: list_at(pod_spec, "tolerations")
-                .iter()
-                .filter_map(Value::as_object)
-                .collect(),
+            node_name: pod_spec.filled("nodeName"),
+            selector: pod_spec.object("nodeSelector"),
+            affinity: required.map(|required| required.list("nodeSelectorTerms")),
+            tolerations: pod_spec.list("tolerations").objects().collect(),
         }
     }
 
     /// The most comparisons that [`Self::admit`] makes for a node with one taint.
     pub fn comparisons(&self) -> usize {
-        let terms = self.affinity.into_iter().flatten().map(|term| {
-            let lists = term.as_object().into_iter().flat_map(|term| {
-                ["matchExpressions", "matchFields"].map(|list| list_at(term, list))
-            });
-            let requirements = lists.flatten().filter_map(Value::as_object);
+        let terms = self.affinity.unwrap_or_default().iter().map(|term| {
+            let term = term.as_object().unwrap_or_default();
+            let lists = ["matchExpressions", "matchFields"].map(|list| term.list(list));
+            let requirements = lists.into_iter().flat_map(Items::objects);
             1 + requirements
-                .map(|requirement| 1 + list_at(requirement, "values").len())
+                .map(|requirement| 1 + requirement.list("values").len())
                 .sum::<usize>()
         });
         let selector = self.selector.map_or(0, Fields::len);
@@ -56,9 +49,9 @@ impl<'a> Demands<'a> {
 
     /// True if a pod with these demands could run on `node`.
     pub fn admit(&self, node: &Node) -> bool {
-        let mut selector = self.selector.into_iter().flatten();
-        let term_holds = |term: &Value| {
-            let list = |name| term.as_object().map_or(&[][..], |term| list_at(term, name));
+        let mut selector = self.selector.unwrap_or_default().iter();
+        let term_holds = |term: Json<'_>| {
+            let list = |name| term.as_object().unwrap_or_default().list(name);
             let (labels, fields) = (list("matchExpressions"), list("matchFields"));
             let label = |key: &str| node.label(key);
             let field = |key: &str| (key == "metadata.name").then_some(node.name.as_str());
@@ -85,12 +78,13 @@ impl<'a> Demands<'a> {
     /// True if no node whose label has that value can be one for such a pod, by what is asked of that label alone.
     pub fn rule_out(&self, label: &str, value: &str) -> bool {
         let selected = self.selector.and_then(|selector| selector.get(label));
-        let term_holds = |term: &Value| {
+        let term_holds = |term: Json<'_>| {
             let needs = term.as_object();
-            let mut needs = needs
-                .map_or(&[][..], |term| list_at(term, "matchExpressions"))
-                .iter();
-            needs.all(|need| need["key"] != label || requirement_holds(need, |_| Some(value)))
+            let mut needs = needs.unwrap_or_default().list("matchExpressions").iter();
+            needs.all(|need| {
+                need.get("key").is_none_or(|key| key != label)
+                    || requirement_holds(need, |_| Some(value))
+            })
         };
         selected.is_some_and(|asked| asked != value)
             || self
@@ -102,7 +96,7 @@ impl<'a> Demands<'a> {
     /// with `Exists` every taint.
     fn tolerates(&self, key: &str, value: &str, effect: &str) -> bool {
         self.tolerations.iter().any(|toleration| {
-            let text = |name| text_at(toleration, name).unwrap_or_default();
+            let text = |name| toleration.text(name).unwrap_or_default();
             let of_key = text("key").is_empty() || text("key") == key;
             let of_effect = text("effect").is_empty() || text("effect") == effect;
             let of_value = match text("operator") {
@@ -116,24 +110,22 @@ impl<'a> Demands<'a> {
     }
 }
 
-fn requirement_holds<'n>(requirement: &Value, actual: impl Fn(&str) -> Option<&'n str>) -> bool {
+fn requirement_holds<'n>(requirement: Json<'_>, actual: impl Fn(&str) -> Option<&'n str>) -> bool {
     let Some(requirement) = requirement.as_object() else {
         return false;
     };
-    let Some(key) = text_at(requirement, "key") else {
+    let Some(key) = requirement.text("key") else {
         return false;
     };
     let actual = actual(key);
-    let values = list_at(requirement, "values");
+    let values = requirement.list("values");
     let listed = || values.iter().any(|value| value.as_str() == actual);
     // The label and the value that it is compared with, as integers. Kubernetes requires exactly one value.
     let numbers = || -> Option<(i64, i64)> {
-        let [bound] = values else {
-            return None;
-        };
+        let bound = values.first().filter(|_| values.len() == 1)?;
         Some((actual?.parse().ok()?, bound.as_str()?.parse().ok()?))
     };
-    match text_at(requirement, "operator").unwrap_or_default() {
+    match requirement.text("operator").unwrap_or_default() {
         "In" => actual.is_some() && listed(),
         "NotIn" => actual.is_none() || !listed(),
         "Exists" => actual.is_some(),
@@ -149,19 +141,20 @@ mod tests {
     #![allow(clippy::needless_pass_by_value)]
 
     use super::*;
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     fn node(value: Value) -> Node {
-        Node::read(value.as_object().unwrap())
+        Node::read(value.as_object().unwrap().into())
     }
 
     fn admits(pod: Value, node: &Node) -> bool {
-        Demands::of(pod.as_object().unwrap()).admit(node)
+        Demands::of(pod.as_object().unwrap().into()).admit(node)
     }
 
     #[test]
     fn a_value_of_a_label_is_ruled_out_by_the_selector_or_by_every_term() {
-        let rules_out = |pod: Value| Demands::of(pod.as_object().unwrap()).rule_out("arch", "a");
+        let rules_out =
+            |pod: Value| Demands::of(pod.as_object().unwrap().into()).rule_out("arch", "a");
         let term = |operator: &str| {
             json!({"matchExpressions": [
                 {"key": "zone", "operator": "In", "values": ["elsewhere"]},

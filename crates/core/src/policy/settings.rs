@@ -2,10 +2,9 @@
 
 use std::sync::Arc;
 
-use serde_json::Value;
-
 use super::Modes;
 use super::resource::{Defaults, Limits, RayfitContainer, Reconcile};
+use crate::json::Json;
 use crate::plan::{Headroom, ScheduledStandby};
 use crate::ray::feature_gate::{FeatureGate, GateSetting};
 use crate::ray::{Group, RayObject, RayVersion, ReconcileMode};
@@ -130,7 +129,7 @@ impl Settings {
     /// The head group of an object, if KubeRay puts that image into its pods.
     pub fn head_with_image<'a>(&self, object: &'a RayObject<'a>) -> Option<&'a Group<'a>> {
         let cluster = object.cluster.as_ref()?;
-        let image = cluster.autoscaler_option("image").and_then(Value::as_str);
+        let image = cluster.autoscaler_option("image").and_then(Json::as_str);
         let is_ours = cluster.autoscaling() && object.reconcile_mode().is_ours();
         let is_this = image.is_none_or(|image| image == self.image());
         cluster.head.as_ref().filter(|_| is_ours && is_this)

@@ -1,9 +1,8 @@
 //! A RayClusterSpec: its groups and its autoscaler settings.
 
-use serde_json::Value;
-
-use super::{Fields, Group, Kind, RayVersion, Role, is_true, list_at, object_at, text_at};
+use super::{Group, Kind, RayVersion, Role};
 use crate::hash::HashMap;
+use crate::json::{Fields, Json};
 use crate::path::FieldPath;
 
 /// The environment variable by which a head container itself chooses the version of the autoscaler.
@@ -13,17 +12,17 @@ pub const V2_ENV: &str = "RAY_enable_autoscaler_v2";
 pub const GCS_PORT: u16 = 6379;
 
 /// The port of the GCS, by `rayStartParams.port` of the head.
-pub fn gcs_port(start_param: Option<&Value>) -> u16 {
-    let port = start_param.and_then(Value::as_str);
+pub fn gcs_port(start_param: Option<Json<'_>>) -> u16 {
+    let port = start_param.and_then(Json::as_str);
     let port = port.and_then(|port| port.trim().parse().ok());
     port.unwrap_or(GCS_PORT)
 }
 
 /// `networkPolicy` of a RayClusterSpec, if it closes the head to whoever is not of the cluster. Without a mode it
 /// does (KubeRay, `buildHeadNetworkPolicy`).
-pub fn closing_policy(spec: &Fields) -> Option<&Fields> {
-    let policy = object_at(spec, "networkPolicy")?;
-    (text_at(policy, "mode") != Some("DenyAllEgress")).then_some(policy)
+pub fn closing_policy(spec: Fields<'_>) -> Option<Fields<'_>> {
+    let policy = spec.object("networkPolicy")?;
+    (policy.text("mode") != Some("DenyAllEgress")).then_some(policy)
 }
 
 /// The version of Ray's autoscaler, as `autoscalerOptions.version` names it.
@@ -41,7 +40,7 @@ pub struct Cluster<'a> {
     /// The kind of the object that it is in.
     pub kind: Kind,
     /// The RayClusterSpec.
-    pub spec: &'a Fields,
+    pub spec: Fields<'a>,
     /// `headGroupSpec`, if it is there.
     pub head: Option<Group<'a>>,
     /// `workerGroupSpecs`, in order.
@@ -52,20 +51,16 @@ pub struct Cluster<'a> {
 
 impl<'a> Cluster<'a> {
     /// Reads the RayClusterSpec of an object of `kind`.
-    pub fn parse(kind: Kind, spec: &'a Fields) -> Self {
-        let head =
-            object_at(spec, "headGroupSpec").map(|group| Group::parse(kind, Role::Head, group));
-        let workers: Vec<Group<'a>> = list_at(spec, "workerGroupSpecs")
-            .iter()
-            .enumerate()
-            .filter_map(|(index, group)| {
-                Some(Group::parse(
-                    kind,
-                    Role::Worker { index },
-                    group.as_object()?,
-                ))
-            })
-            .collect();
+    pub fn parse(kind: Kind, spec: impl Into<Fields<'a>>) -> Self {
+        let spec = spec.into();
+        let head = spec.object("headGroupSpec");
+        let head = head.map(|group| Group::parse(kind, Role::Head, group));
+        let worker = |(index, group): (usize, Json<'a>)| {
+            let role = Role::Worker { index };
+            Some(Group::parse(kind, role, group.as_object()?))
+        };
+        let workers = spec.list("workerGroupSpecs").iter().enumerate();
+        let workers: Vec<Group<'a>> = workers.filter_map(worker).collect();
         // The groups are taken backwards, so that the first one of several with the same name is found.
         let named = workers.iter().enumerate().rev();
         let named = named.filter_map(|(index, group)| Some((group.name?, index)));
@@ -91,16 +86,16 @@ impl<'a> Cluster<'a> {
 
     /// `enableInTreeAutoscaling`
     pub fn autoscaling(&self) -> bool {
-        is_true(self.spec, "enableInTreeAutoscaling")
+        self.spec.is_true("enableInTreeAutoscaling")
     }
 
     /// `autoscalerOptions`, if it is there.
-    pub fn autoscaler_options(&self) -> Option<&'a Fields> {
-        object_at(self.spec, "autoscalerOptions")
+    pub fn autoscaler_options(&self) -> Option<Fields<'a>> {
+        self.spec.object("autoscalerOptions")
     }
 
     /// One value of `autoscalerOptions`.
-    pub fn autoscaler_option(&self, key: &str) -> Option<&'a Value> {
+    pub fn autoscaler_option(&self, key: &str) -> Option<Json<'a>> {
         self.autoscaler_options()?.get(key)
     }
 
@@ -131,7 +126,7 @@ impl<'a> Cluster<'a> {
 
     /// `rayVersion`, as it is written.
     pub fn ray_version_text(&self) -> Option<&'a str> {
-        text_at(self.spec, "rayVersion").filter(|version| !version.is_empty())
+        self.spec.filled("rayVersion")
     }
 
     /// `rayVersion`, if it is a version.
@@ -141,7 +136,7 @@ impl<'a> Cluster<'a> {
 
     /// `spec.upgradeStrategy.type`.
     pub fn upgrade_strategy(&self) -> Option<&'a str> {
-        text_at(object_at(self.spec, "upgradeStrategy")?, "type")
+        (self.spec.object("upgradeStrategy")?).text("type")
     }
 
     /// The path of the RayClusterSpec.
@@ -172,8 +167,8 @@ impl RaySource {
     pub fn of(cluster: &Cluster<'_>) -> Option<Self> {
         // YAML makes a number of a version such as 2.9.
         let text = match cluster.spec.get("rayVersion") {
-            Some(Value::String(text)) if !text.is_empty() => text.clone(),
-            Some(Value::Number(number)) => number.to_string(),
+            Some(Json::String(text)) if !text.is_empty() => text.to_owned(),
+            Some(Json::Number(number)) => number.to_string(),
             _ => return Self::of_head(cluster),
         };
         Some(Self {
@@ -186,7 +181,7 @@ impl RaySource {
     /// The latest version that the object names for its autoscaler: `rayVersion` and the images differ
     /// in many clusters.
     pub fn latest(cluster: &Cluster<'_>) -> Option<Self> {
-        let image = cluster.autoscaler_option("image").and_then(Value::as_str);
+        let image = cluster.autoscaler_option("image").and_then(Json::as_str);
         let autoscaler =
             image.and_then(|image| Self::official(cluster.option_path("image"), image));
         let named = [Self::of(cluster), Self::of_head(cluster), autoscaler];

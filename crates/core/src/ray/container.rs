@@ -1,9 +1,8 @@
 //! A container of a pod template.
 
-use serde_json::Value;
-
 use super::resource::{Amounts, Resource};
-use super::{Fields, list_at, object_at, text_at};
+use crate::json::{Fields, Json};
+
 use crate::quantity::Quantity;
 
 /// The environment variable that says how often Ray's memory monitor looks, in milliseconds. At 0 it is off.
@@ -15,28 +14,29 @@ pub struct Container<'a> {
     /// The position in `containers`, from 0.
     pub index: usize,
     /// The container's own fields.
-    pub spec: &'a Fields,
+    pub spec: Fields<'a>,
     // These are looked up once, because most rules ask for them.
     /// `resources.limits`, if they are there.
-    pub limits: Option<&'a Fields>,
+    pub limits: Option<Fields<'a>>,
     /// `resources.requests`, if they are there.
-    pub requests: Option<&'a Fields>,
+    pub requests: Option<Fields<'a>>,
     limit_amounts: Amounts,
     request_amounts: Amounts,
 }
 
 /// A quantity of a resource list. A value that is not a quantity reads as absent.
-fn quantity_at(amounts: Option<&Fields>, resource: &str) -> Option<Quantity> {
+fn quantity_at(amounts: Option<Fields<'_>>, resource: &str) -> Option<Quantity> {
     // The API server itself refuses a template with another value.
     Quantity::from_json(amounts?.get(resource)?).ok()
 }
 
 impl<'a> Container<'a> {
     /// The container at that position.
-    pub fn new(index: usize, spec: &'a Fields) -> Self {
-        let resources = object_at(spec, "resources");
-        let limits = resources.and_then(|resources| object_at(resources, "limits"));
-        let requests = resources.and_then(|resources| object_at(resources, "requests"));
+    pub fn new(index: usize, spec: impl Into<Fields<'a>>) -> Self {
+        let spec = spec.into();
+        let resources = spec.object("resources");
+        let limits = resources.and_then(|resources| resources.object("limits"));
+        let requests = resources.and_then(|resources| resources.object("requests"));
         let amounts = |list| Amounts {
             cpu: quantity_at(list, "cpu"),
             memory: quantity_at(list, "memory"),
@@ -53,12 +53,12 @@ impl<'a> Container<'a> {
 
     /// `name`, if it is there.
     pub fn name(&self) -> Option<&'a str> {
-        text_at(self.spec, "name")
+        self.spec.text("name")
     }
 
     /// `image`, if it is there.
     pub fn image(&self) -> Option<&'a str> {
-        text_at(self.spec, "image")
+        self.spec.text("image")
     }
 
     /// The limit of a resource. A value that is not a quantity reads as absent (the API server
@@ -85,27 +85,23 @@ impl<'a> Container<'a> {
     }
 
     /// The entries of `resizePolicy`.
-    pub fn resize_policy(&self) -> impl Iterator<Item = &'a Fields> {
-        let entries = list_at(self.spec, "resizePolicy").iter();
-        entries.filter_map(Value::as_object)
+    pub fn resize_policy(&self) -> impl Iterator<Item = Fields<'a>> {
+        self.spec.list("resizePolicy").objects()
     }
 
     /// The value of an environment variable. The value is empty if it comes from elsewhere
     /// (`valueFrom`).
     pub fn env(&self, name: &str) -> Option<&'a str> {
-        list_at(self.spec, "env")
-            .iter()
-            .filter_map(Value::as_object)
-            // In Kubernetes the last entry of a name wins.
-            .rfind(|entry| text_at(entry, "name") == Some(name))
-            .map(|entry| text_at(entry, "value").unwrap_or_default())
+        // In Kubernetes the last entry of a name wins.
+        let mut entries = self.spec.list("env").objects();
+        let entry = entries.rfind(|entry| entry.text("name") == Some(name))?;
+        Some(entry.text("value").unwrap_or_default())
     }
 
     /// The position in `env` of the entry that [`Self::env`] reads.
     pub fn env_index(&self, name: &str) -> Option<usize> {
-        list_at(self.spec, "env")
-            .iter()
-            .rposition(|entry| entry.get("name").and_then(Value::as_str) == Some(name))
+        let is_named = |entry: Json<'_>| entry.get("name").is_some_and(|of| of == name);
+        self.spec.list("env").iter().rposition(is_named)
     }
 }
 

@@ -1,8 +1,7 @@
 //! The time for which a Ray node drains when its pod is deleted, and that for which Kubernetes lets it.
 
-use serde_json::Value;
-
-use super::{Container, Group, list_at, object_in};
+use super::{Container, Group};
+use crate::json::Json;
 
 /// The variable with the most seconds for which the node drains. (Ray, `ray_constants.py`.)
 pub const VARIABLE: &str = "RAY_GRACEFUL_SHUTDOWN_DRAIN_TIMEOUT_S";
@@ -50,9 +49,9 @@ pub const PRE_STOP: [&str; 2] = ["lifecycle", "preStop"];
 /// `ray stop` ends the raylet and its workers at once.
 pub fn is_cut_short(container: &Container<'_>) -> bool {
     let [lifecycle, hook] = PRE_STOP;
-    let command = object_in(container.spec, &[lifecycle, hook, "exec"])
-        .map_or(&[][..], |exec| list_at(exec, "command"));
-    let words: Vec<&str> = command.iter().filter_map(Value::as_str).collect();
+    let exec = container.spec.below(lifecycle).below(hook).below("exec");
+    let command = exec.list("command");
+    let words: Vec<&str> = command.iter().filter_map(Json::as_str).collect();
     // The words may be divided in any way: `ray`, `stop`, or a script for a shell.
     words.join(" ").contains("ray stop")
 }

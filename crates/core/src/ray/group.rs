@@ -1,8 +1,7 @@
 //! The head group or a worker group.
 
-use serde_json::Value;
-
-use super::{Container, Fields, Kind, list_at, object_at, text_at};
+use super::{Container, Kind};
+use crate::json::{Fields, Json};
 use crate::path::FieldPath;
 
 /// The name by which Ray and the `ray.io/ippr` annotation call the head group.
@@ -54,40 +53,43 @@ pub struct Group<'a> {
     /// `groupName`; `headgroup` for the head; `None` for a worker group without a name.
     pub name: Option<&'a str>,
     /// The group's spec.
-    pub spec: &'a Fields,
+    pub spec: Fields<'a>,
     // These are looked up once, because nearly every rule asks for them.
     /// `rayStartParams`, if they are there.
-    pub start_params: Option<&'a Fields>,
+    pub start_params: Option<Fields<'a>>,
     /// `template.spec`, if it is there.
-    pub pod_spec: Option<&'a Fields>,
+    pub pod_spec: Option<Fields<'a>>,
     /// The first container of the template, which Ray and KubeRay take for the ray container.
     pub ray_container: Option<Container<'a>>,
     /// The group's own `resources`, if they are there and not empty (empty ones count for nothing).
-    pub resources: Option<&'a Fields>,
+    pub resources: Option<Fields<'a>>,
     containers: Vec<Container<'a>>,
 }
 
 impl<'a> Group<'a> {
     /// Reads a group of an object of `kind`.
-    pub fn parse(kind: Kind, role: Role, spec: &'a Fields) -> Self {
+    pub fn parse(kind: Kind, role: Role, spec: impl Into<Fields<'a>>) -> Self {
+        let spec = spec.into();
         let name = match role {
             Role::Head => Some(HEAD_NAME),
-            Role::Worker { .. } => text_at(spec, "groupName"),
+            Role::Worker { .. } => spec.text("groupName"),
         };
-        let pod_spec = object_at(spec, "template").and_then(|template| object_at(template, "spec"));
+        let pod_spec = spec.object_in(&["template", "spec"]);
         let containers: Vec<_> = containers(pod_spec, "containers").collect();
         Self {
             kind,
             role,
             name,
             spec,
-            start_params: object_at(spec, "rayStartParams"),
+            start_params: spec.object("rayStartParams"),
             pod_spec,
             ray_container: (containers.first().copied())
                 // If the first item is not an object, the second one is not the ray container.
                 .filter(|container| container.index == 0),
             containers,
-            resources: object_at(spec, "resources").filter(|resources| !resources.is_empty()),
+            resources: spec
+                .object("resources")
+                .filter(|resources| !resources.is_empty()),
         }
     }
 
@@ -108,7 +110,7 @@ impl<'a> Group<'a> {
     }
 
     /// One value of `rayStartParams`, of whatever type.
-    pub fn start_param(&self, key: &str) -> Option<&'a Value> {
+    pub fn start_param(&self, key: &str) -> Option<Json<'a>> {
         self.start_params?.get(key)
     }
 
@@ -119,19 +121,14 @@ impl<'a> Group<'a> {
 
     /// The Secrets of `imagePullSecrets`.
     pub fn pull_secrets(&self) -> impl Iterator<Item = &'a str> {
-        let secrets = self
-            .pod_spec
-            .map_or(&[][..], |spec| list_at(spec, "imagePullSecrets"));
-        secrets
-            .iter()
-            .filter_map(|secret| text_at(secret.as_object()?, "name"))
+        let secrets = self.pod_spec.unwrap_or_default().list("imagePullSecrets");
+        secrets.objects().filter_map(|secret| secret.text("name"))
     }
 
     /// True if pods of the group do not pull images with that Secret. Nothing is known of a template that leaves it to
     /// its own service account: Kubernetes gives a pod without Secrets those of its account, and only such a pod.
     pub fn lacks_pull_secret(&self, secret: &str) -> bool {
-        let by_account =
-            |spec| text_at(spec, "serviceAccountName").is_some_and(|name| !name.is_empty());
+        let by_account = |spec: Fields<'_>| spec.filled("serviceAccountName").is_some();
         let leaves_it =
             self.pull_secrets().next().is_none() && self.pod_spec.is_some_and(by_account);
         !leaves_it && self.pull_secrets().all(|name| name != secret)
@@ -155,11 +152,11 @@ impl<'a> Group<'a> {
     /// The words of the ray container's command and arguments.
     pub fn command(&self) -> impl Iterator<Item = &'a str> {
         let words = |key| {
-            self.ray_container
-                .map_or(&[][..], |ray| list_at(ray.spec, key))
+            let list = self.ray_container.map(|ray| ray.spec.list(key));
+            list.unwrap_or_default().iter()
         };
-        let all = words("command").iter().chain(words("args"));
-        all.filter_map(Value::as_str)
+        let all = words("command").chain(words("args"));
+        all.filter_map(Json::as_str)
     }
 
     /// The path of a container of the template. The ray container is the first one, whatever its name is.
@@ -176,9 +173,9 @@ impl<'a> Group<'a> {
     }
 
     /// The path of an entry by its name, if it has one.
-    fn named_path(&self, list: &'static str, index: usize, spec: &Fields) -> FieldPath {
+    fn named_path(&self, list: &'static str, index: usize, spec: Fields<'_>) -> FieldPath {
         let path = self.pod_spec_path().key(list);
-        match text_at(spec, "name").filter(|name| !name.is_empty()) {
+        match spec.filled("name") {
             // Its faults then stay its own when others come or go before it.
             Some(name) => path.item(index, name),
             None => path.index(index),
@@ -199,11 +196,12 @@ impl<'a> Group<'a> {
 
 /// The containers in a list of a pod's spec, in their order. An item that is not an object is skipped.
 fn containers<'a>(
-    pod_spec: Option<&'a Fields>,
+    pod_spec: Option<Fields<'a>>,
     list: &str,
 ) -> impl Iterator<Item = Container<'a>> + use<'a> {
     pod_spec
-        .map_or(&[][..], |spec| list_at(spec, list))
+        .unwrap_or_default()
+        .list(list)
         .iter()
         .enumerate()
         .filter_map(|(index, container)| Some(Container::new(index, container.as_object()?)))

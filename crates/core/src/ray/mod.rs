@@ -2,7 +2,7 @@
 //!
 //! Nothing is copied and nothing is required. A field of the wrong type reads as absent here and is
 //! reported by the rule that is about it, so that one malformed field hides no other finding.
-//! Reading order: [`fields`], [`kind`], [`object`], [`cluster`], [`group`], [`container`], then the
+//! Reading order: [`kind`], [`object`], [`cluster`], [`group`], [`container`], then the
 //! small languages inside them: [`resource`], [`ippr`], [`start_params`], [`version`],
 //! [`reconcile`], [`initial_sizes`], [`label`], [`kueue`], [`drain`], [`feature_gate`]; and what follows from a group: [`pod_size`],
 //! [`node_resources`].
@@ -11,7 +11,6 @@ pub mod cluster;
 pub mod container;
 pub mod drain;
 pub mod feature_gate;
-pub mod fields;
 pub mod group;
 pub mod initial_sizes;
 pub mod ippr;
@@ -28,8 +27,6 @@ pub mod version;
 
 pub use cluster::{AutoscalerVersion, Cluster};
 pub use container::Container;
-pub use fields::{Fields, object_at};
-pub(crate) use fields::{is_true, list_at, object_in, text_at};
 pub use group::{Group, Role};
 pub use ippr::Ippr;
 pub use kind::Kind;

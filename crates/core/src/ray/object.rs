@@ -1,11 +1,7 @@
 //! A RayCluster, RayJob, RayService or RayCronJob, and the RayClusterSpec in it.
 
-use serde_json::Value;
-
-use super::{
-    Cluster, Fields, Ippr, Kind, ReconcileMode, ippr, kueue, list_at, object_at, object_in,
-    reconcile, text_at,
-};
+use super::{Cluster, Ippr, Kind, ReconcileMode, ippr, kueue, reconcile};
+use crate::json::{Fields, Json};
 use crate::path::FieldPath;
 
 /// True for an annotation that rules and defaults look at, so that a change of the
@@ -53,7 +49,7 @@ pub struct RayObject<'a> {
     /// The kind of the object, one of four.
     pub kind: Kind,
     /// The whole object.
-    pub root: &'a Fields,
+    pub root: Fields<'a>,
     /// The cluster that the object describes; `None` for a RayJob with `clusterSelector`, or
     /// without a spec.
     pub cluster: Option<Cluster<'a>>,
@@ -64,23 +60,23 @@ pub struct RayObject<'a> {
 impl<'a> RayObject<'a> {
     /// Reads `value`. Returns `None` if it is not a Ray object; an object of any version of
     /// `ray.io` is one.
-    pub fn parse(value: &'a Value) -> Option<Self> {
-        let root = value.as_object()?;
-        let (group, _version) = text_at(root, "apiVersion")?.split_once('/')?;
+    pub fn parse(value: impl Into<Json<'a>>) -> Option<Self> {
+        let root = value.into().as_object()?;
+        let (group, _version) = root.text("apiVersion")?.split_once('/')?;
         if group != "ray.io" {
             return None;
         }
-        Some(Self::of_kind(
-            Kind::from_name(text_at(root, "kind")?)?,
-            root,
-        ))
+        Some(Self::of_kind(Kind::from_name(root.text("kind")?)?, root))
     }
 
     /// Reads `root` as the given kind, as the API server names it beside the object.
-    pub fn of_kind(kind: Kind, root: &'a Fields) -> Self {
-        let cluster = object_in(root, kind.cluster_path()).map(|spec| Cluster::parse(kind, spec));
-        let annotations = object_in(root, &["metadata", "annotations"]);
-        let annotation = annotations.and_then(|all| text_at(all, ippr::ANNOTATION));
+    pub fn of_kind(kind: Kind, root: impl Into<Fields<'a>>) -> Self {
+        let root = root.into();
+        let cluster = root
+            .object_in(kind.cluster_path())
+            .map(|spec| Cluster::parse(kind, spec));
+        let annotations = root.object_in(&["metadata", "annotations"]);
+        let annotation = annotations.and_then(|all| all.text(ippr::ANNOTATION));
         Self {
             kind,
             root,
@@ -90,23 +86,23 @@ impl<'a> RayObject<'a> {
     }
 
     /// `metadata`, if it is there.
-    pub fn metadata(&self) -> Option<&'a Fields> {
-        object_at(self.root, "metadata")
+    pub fn metadata(&self) -> Option<Fields<'a>> {
+        self.root.object("metadata")
     }
 
     /// `metadata.name`, if it is there and not empty.
     pub fn name(&self) -> Option<&'a str> {
-        text_at(self.metadata()?, "name").filter(|name| !name.is_empty())
+        self.metadata()?.filled("name")
     }
 
     /// `metadata.uid`, which the API server gives each object, if it is there and not empty.
     pub fn uid(&self) -> Option<&'a str> {
-        text_at(self.metadata()?, "uid").filter(|uid| !uid.is_empty())
+        self.metadata()?.filled("uid")
     }
 
     /// `metadata.generateName`, if it is there and not empty.
     pub fn generate_name(&self) -> Option<&'a str> {
-        text_at(self.metadata()?, "generateName").filter(|name| !name.is_empty())
+        self.metadata()?.filled("generateName")
     }
 
     /// The name, or `generateName` while the API server has not made a name; empty if it has neither.
@@ -117,21 +113,20 @@ impl<'a> RayObject<'a> {
 
     /// `metadata.namespace`, if it is there.
     pub fn namespace(&self) -> Option<&'a str> {
-        text_at(self.metadata()?, "namespace")
+        self.metadata()?.text("namespace")
     }
 
     /// The annotations that rules judge ([`is_judged`]), in their order.
-    pub fn annotations(&self) -> impl Iterator<Item = (&'a str, &'a Value)> {
+    pub fn annotations(&self) -> impl Iterator<Item = (&'a str, Json<'a>)> {
         self.all_annotations()
-            .into_iter()
-            .flatten()
-            .map(|(name, value)| (name.as_str(), value))
+            .unwrap_or_default()
+            .iter()
             .filter(|(name, _)| is_judged(name))
     }
 
     /// The value of one annotation, of whatever type. `None` for an annotation that rules do not
     /// judge.
-    pub fn annotation_value(&self, name: &str) -> Option<&'a Value> {
+    pub fn annotation_value(&self, name: &str) -> Option<Json<'a>> {
         self.all_annotations()?
             .get(name)
             .filter(|_| is_judged(name))
@@ -149,28 +144,28 @@ impl<'a> RayObject<'a> {
     }
 
     /// The annotations of whatever names.
-    pub fn all_annotations(&self) -> Option<&'a Fields> {
-        object_at(self.metadata()?, "annotations")
+    pub fn all_annotations(&self) -> Option<Fields<'a>> {
+        self.metadata()?.object("annotations")
     }
 
     /// The value of one label.
     pub fn label(&self, name: &str) -> Option<&'a str> {
-        text_at(object_at(self.metadata()?, "labels")?, name)
+        (self.metadata()?.object("labels")?).text(name)
     }
 
     /// `spec` of the object itself, which for a RayJob is not the spec of its cluster.
-    pub fn spec(&self) -> Option<&'a Fields> {
-        object_at(self.root, "spec")
+    pub fn spec(&self) -> Option<Fields<'a>> {
+        self.root.object("spec")
     }
 
     /// The spec of the RayJob that the object is, or that it makes, and its path.
-    pub fn job(&self) -> Option<(&'a Fields, FieldPath)> {
+    pub fn job(&self) -> Option<(Fields<'a>, FieldPath)> {
         let path: &[&'static str] = match self.kind {
             Kind::RayJob => &["spec"],
             Kind::RayCronJob => &["spec", "jobTemplate"],
             Kind::RayCluster | Kind::RayService => return None,
         };
-        Some((object_in(self.root, path)?, FieldPath::of(path)))
+        Some((self.root.object_in(path)?, FieldPath::of(path)))
     }
 
     /// The autoscaler that scales the cluster. It is `ray` without an annotation or with an unknown
@@ -196,7 +191,7 @@ impl<'a> RayObject<'a> {
     /// True if an object that is being deleted (`old`) loses its last finalizer with this update,
     /// and so is gone: whatever else the update says is never stored.
     pub fn ends(&self, old: &RayObject<'_>) -> bool {
-        let has_finalizers = |metadata| !list_at(metadata, "finalizers").is_empty();
+        let has_finalizers = |metadata: Fields<'_>| !metadata.list("finalizers").is_empty();
         old.is_deleting() && !self.metadata().is_some_and(has_finalizers)
     }
 
@@ -207,17 +202,17 @@ impl<'a> RayObject<'a> {
 
     /// The kind and the name of the controlling owner, if it is a Ray object: KubeRay made this object from it.
     pub fn ray_owner(&self) -> Option<(Kind, &'a str)> {
-        list_at(self.metadata()?, "ownerReferences")
-            .iter()
-            .filter_map(Value::as_object)
+        self.metadata()?
+            .list("ownerReferences")
+            .objects()
             .filter(|owner| {
                 // Of any version: objects of `v1alpha1` are still stored somewhere.
-                text_at(owner, "apiVersion").is_some_and(|version| version.starts_with("ray.io/"))
-                    && owner.get("controller").and_then(Value::as_bool) == Some(true)
+                let version = owner.text("apiVersion").unwrap_or_default();
+                version.starts_with("ray.io/") && owner.is_true("controller")
             })
             .find_map(|owner| {
-                let kind = Kind::from_name(text_at(owner, "kind")?)?;
-                Some((kind, text_at(owner, "name").unwrap_or_default()))
+                let kind = Kind::from_name(owner.text("kind")?)?;
+                Some((kind, owner.text("name").unwrap_or_default()))
             })
     }
 }

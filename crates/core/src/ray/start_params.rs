@@ -2,11 +2,11 @@
 
 use std::collections::HashMap;
 
-use serde_json::Value;
 use serde_json::value::RawValue;
+use serde_json::{Map, Value};
 use unicode_general_category::{GeneralCategory, get_general_category};
 
-use super::Fields;
+use crate::json::Json;
 
 /// Reads a text as Python's `int()` does: blanks around it, a sign, single underscores between
 /// digits and digits of all scripts are allowed. A number beyond 64 bits reads as the nearest
@@ -47,10 +47,10 @@ pub fn python_int(text: &str) -> Option<i64> {
 
 /// Reads a value of `rayStartParams` that Ray passes to `int()`. A JSON number stands for the text
 /// that it would be in quotes, so that forgotten quotes hide no other fault.
-pub fn start_integer(value: &Value) -> Option<i64> {
+pub fn start_integer(value: Json<'_>) -> Option<i64> {
     match value {
-        Value::String(text) => python_int(text),
-        Value::Number(number) => python_int(&number.to_string()),
+        Json::String(text) => python_int(text),
+        Json::Number(number) => python_int(&number.to_string()),
         _ => None,
     }
 }
@@ -94,7 +94,7 @@ pub fn start_resources(text: &str) -> Result<Vec<(String, i64)>, StartResourcesE
 const MAX_LEN: usize = 256 << 10;
 
 /// The first half of [`start_resources`]: reads the object, and does not look at its amounts.
-pub fn start_resources_object(text: &str) -> Result<Fields, StartResourcesError> {
+pub fn start_resources_object(text: &str) -> Result<Map<String, Value>, StartResourcesError> {
     // As a tree of JSON values the text would take many times as much memory.
     if text.len() > MAX_LEN {
         let problem = "it is longer than 256 KiB".to_owned();
@@ -153,10 +153,11 @@ mod tests {
 
     #[test]
     fn an_unquoted_number_reads_as_its_text() {
-        assert_eq!(start_integer(&serde_json::json!(4)), Some(4));
-        assert_eq!(start_integer(&serde_json::json!("+4")), Some(4));
-        assert_eq!(start_integer(&serde_json::json!(2.5)), None);
-        assert_eq!(start_integer(&serde_json::json!(true)), None);
+        let read = |value: Value| start_integer((&value).into());
+        assert_eq!(read(4.into()), Some(4));
+        assert_eq!(read("+4".into()), Some(4));
+        assert_eq!(read(2.5.into()), None);
+        assert_eq!(read(true.into()), None);
     }
 
     #[test]

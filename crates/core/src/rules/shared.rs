@@ -1,10 +1,9 @@
 //! Questions about a group or a value that several rules ask.
 
-use serde_json::Value;
-
+use crate::json::Json;
 use crate::path::FieldPath;
 use crate::quantity::Quantity;
-use crate::ray::{Container, Group, Resource, list_at, object_at};
+use crate::ray::{Container, Group, Resource};
 use crate::text::shown;
 
 /// The containers of a group's template, then its init containers, each with what makes its path.
@@ -27,7 +26,8 @@ pub(super) fn all_containers<'a>(
 
 /// Claims devices for a container, by dynamic resource allocation.
 pub(super) fn has_claims(container: &Container<'_>) -> bool {
-    object_at(container.spec, "resources").is_some_and(|map| !list_at(map, "claims").is_empty())
+    let resources = container.spec.below("resources");
+    !resources.list("claims").is_empty()
 }
 
 /// The number of pods of each replica of a group. KubeRay takes a `numOfHosts` of 0 for 1.
@@ -37,13 +37,13 @@ pub(super) fn hosts(group: &Group<'_>) -> i64 {
 }
 
 /// The priority of a group, unless it is the same as none.
-pub(super) fn priority<'a>(group: &Group<'a>) -> Option<&'a Value> {
+pub(super) fn priority<'a>(group: &Group<'a>) -> Option<Json<'a>> {
     let priority = group.spec.get("priority")?;
     (!priority.is_null() && priority.as_f64() != Some(0.0)).then_some(priority)
 }
 
 /// A quantity as a manifest writes it, without quotes.
-pub(super) fn plain(value: &Value) -> String {
+pub(super) fn plain(value: Json<'_>) -> String {
     value.as_str().map_or_else(|| shown(value), str::to_owned)
 }
 

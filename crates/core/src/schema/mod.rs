@@ -6,10 +6,9 @@
 
 mod table;
 
-use serde_json::Value;
-
+use crate::json::{Fields, Json};
 use crate::path::FieldPath;
-use crate::ray::{Fields, RayVersion, text_at};
+use crate::ray::RayVersion;
 use crate::text::nearest;
 use crate::yaml::template_hint;
 use table::{FieldTable, KubeRayRelease, SchemaField, SchemaType, later, release};
@@ -38,8 +37,8 @@ pub enum SchemaFault {
 
 /// Compares `object` with the CRD of its kind: the places that deviate, each with its fault. An object of an API
 /// version that this KubeRay does not have has no deviations.
-pub fn deviations(object: &Fields, kuberay: RayVersion) -> Vec<(FieldPath, SchemaFault)> {
-    let (kind, version) = (text_at(object, "kind"), text_at(object, "apiVersion"));
+pub fn deviations(object: Fields<'_>, kuberay: RayVersion) -> Vec<(FieldPath, SchemaFault)> {
+    let (kind, version) = (object.text("kind"), object.text("apiVersion"));
     let (Some(kind), Some((_, version))) = (kind, version.and_then(|v| v.split_once('/'))) else {
         return Vec::new();
     };
@@ -68,20 +67,18 @@ struct SchemaWalk<'a> {
 }
 
 impl SchemaWalk<'_> {
-    fn value(&mut self, expected: &'static SchemaType, value: &Value, path: FieldPath) {
+    fn value(&mut self, expected: &'static SchemaType, value: Json<'_>, path: FieldPath) {
         let wrong = match (expected, value) {
             (SchemaType::Any, _)
-            | (SchemaType::Boolean, Value::Bool(_))
-            | (SchemaType::Number, Value::Number(_))
-            | (SchemaType::Quantity, Value::String(_)) => None,
-            (SchemaType::Text(allowed), Value::String(text)) => {
-                let is_allowed = allowed.is_empty() || allowed.contains(&text.as_str());
+            | (SchemaType::Boolean, Json::Bool(_))
+            | (SchemaType::Number, Json::Number(_))
+            | (SchemaType::Quantity, Json::String(_)) => None,
+            (SchemaType::Text(allowed), Json::String(text)) => {
+                let is_allowed = allowed.is_empty() || allowed.contains(&text);
                 (!is_allowed && !is_placeholder(value))
                     .then(|| SchemaFault::NotAllowed(allowed.clone()))
             }
-            (SchemaType::Integer { least, is_short }, Value::Number(number))
-                if is_whole(number) =>
-            {
+            (SchemaType::Integer { least, is_short }, Json::Number(number)) if is_whole(number) => {
                 let is_too_large = number
                     .as_f64()
                     .is_some_and(|number| number.abs() > f64::from(i32::MAX));
@@ -90,11 +87,11 @@ impl SchemaWalk<'_> {
                     .map(SchemaFault::TooSmall)
                     .or_else(|| (*is_short && is_too_large).then_some(SchemaFault::TooLarge))
             }
-            (SchemaType::Quantity, Value::Number(number)) if is_whole(number) => None,
-            (SchemaType::List(item), Value::Array(items)) => {
+            (SchemaType::Quantity, Json::Number(number)) if is_whole(number) => None,
+            (SchemaType::List(item), Json::Array(items)) => {
                 let item = self.table.get(*item);
                 for (index, value) in items.iter().enumerate() {
-                    let name = |key| value.get(key).and_then(Value::as_str);
+                    let name = |key| value.get(key).and_then(Json::as_str);
                     let path = path.clone();
                     let path = match name("groupName").or_else(|| name("name")) {
                         Some(name) => path.item(index, name),
@@ -104,15 +101,15 @@ impl SchemaWalk<'_> {
                 }
                 None
             }
-            (SchemaType::Map(item), Value::Object(fields)) => {
+            (SchemaType::Map(item), Json::Object(fields)) => {
                 let item = self.table.get(*item);
                 // The API server drops nulls of objects and maps before it looks at types.
                 for (key, value) in fields.iter().filter(|(_, value)| !value.is_null()) {
-                    self.value(item, value, path.clone().key(key.clone()));
+                    self.value(item, value, path.clone().key(key.to_owned()));
                 }
                 None
             }
-            (SchemaType::Object(_), Value::Object(fields)) => {
+            (SchemaType::Object(_), Json::Object(fields)) => {
                 self.object(expected, fields, &path);
                 None
             }
@@ -126,10 +123,10 @@ impl SchemaWalk<'_> {
         self.deviations.extend(wrong.map(|fault| (path, fault)));
     }
 
-    fn object(&mut self, expected: &'static SchemaType, fields: &Fields, path: &FieldPath) {
+    fn object(&mut self, expected: &'static SchemaType, fields: Fields<'_>, path: &FieldPath) {
         self.around.push((path.clone(), expected));
-        for (key, value) in fields {
-            let place = path.clone().key(key.clone());
+        for (key, value) in fields.iter() {
+            let place = path.clone().key(key.to_owned());
             match expected.field(key) {
                 Some(_) if value.is_null() => {}
                 Some(field) => self.value(self.table.get(field.value), value, place),
@@ -139,7 +136,7 @@ impl SchemaWalk<'_> {
                 }
             }
         }
-        let is_absent = |field: &&SchemaField| fields.get(field.name).is_none_or(Value::is_null);
+        let is_absent = |field: &&SchemaField| fields.get(field.name).is_none_or(Json::is_null);
         let required = expected.fields().iter().filter(|field| field.is_required);
         for field in required.filter(is_absent) {
             let place = path.clone().key(field.name);
@@ -149,7 +146,7 @@ impl SchemaWalk<'_> {
     }
 
     /// The remedy for the field `key` of the innermost object, by its probable meaning.
-    fn remedy(&self, key: &str, value: &Value) -> Option<String> {
+    fn remedy(&self, key: &str, value: Json<'_>) -> Option<String> {
         let (path, here) = self.around.last()?;
         let names = || here.fields().iter().map(|field| field.name);
         // The surest guess first: all fields inside exist here, as with a `spec` inside of a `spec`.
@@ -208,15 +205,15 @@ impl SchemaType {
     }
 }
 
-fn type_of(value: &Value) -> &'static str {
+fn type_of(value: Json<'_>) -> &'static str {
     match value {
-        Value::Null => "null",
-        Value::Bool(_) => "true or false",
-        Value::Number(number) if is_whole(number) => "an integer",
-        Value::Number(_) => "a fraction",
-        Value::String(_) => "a string",
-        Value::Array(_) => "a list",
-        Value::Object(_) => "an object",
+        Json::Null => "null",
+        Json::Bool(_) => "true or false",
+        Json::Number(number) if is_whole(number) => "an integer",
+        Json::Number(_) => "a fraction",
+        Json::String(_) => "a string",
+        Json::Array(_) => "a list",
+        Json::Object(_) => "an object",
     }
 }
 
@@ -226,7 +223,7 @@ fn is_whole(number: &serde_json::Number) -> bool {
 }
 
 /// Recognizes a text that is replaced before the manifest is applied: `${REPLICAS}`, `{{ .replicas }}`.
-fn is_placeholder(value: &Value) -> bool {
+fn is_placeholder(value: Json<'_>) -> bool {
     let text = value.as_str().unwrap_or_default();
     template_hint(text).is_some() || text.contains("$(")
 }

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use serde_json::{Map, Value};
+
 use crate::facts::node::{Node, NodeTaint};
 use crate::facts::scheduling::Demands;
-use crate::ray::Fields;
 use crate::ray::resource::Amounts;
 
 /// Seconds from the end of a worker's raylet until its liveness probe ends the container: KubeRay's fails 120
@@ -85,8 +86,8 @@ pub struct NodePool {
 
 impl NodePool {
     /// Checks whether pods with this `nodeSelector`, `affinity` and `tolerations` may be on its nodes.
-    pub fn admits(&self, placement: &Fields) -> bool {
-        Demands::of(placement).admit(&Node {
+    pub fn admits(&self, placement: &Map<String, Value>) -> bool {
+        Demands::of(placement.into()).admit(&Node {
             labels: self.labels.clone().into_iter().collect(),
             taints: self.taints.clone(),
             ..Node::default()

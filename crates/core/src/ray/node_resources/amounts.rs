@@ -1,11 +1,10 @@
 //! The amounts of a group's node: in which places, and in which order, Ray looks for each of them; and the errors
 //! that keep it from deriving them.
 
-use serde_json::Value;
-
+use crate::json::{Fields, Json};
 use crate::quantity::{Quantity, QuantityError};
+use crate::ray::Group;
 use crate::ray::start_params::{StartResourcesError, start_integer, start_resources};
-use crate::ray::{Fields, Group};
 
 /// The keys of a group's `resources` that are not custom resources. They are compared exactly:
 /// `cpu` is a custom resource.
@@ -75,7 +74,7 @@ pub fn gpu(group: &Group<'_>) -> Result<Option<i64>, ResourceError> {
     if let Some(amount) = declared(group, "GPU", "num-gpus")? {
         return Ok(Some(amount));
     }
-    for (resource, value) in container_amounts(group)?.flatten() {
+    for (resource, value) in container_amounts(group)?.flat_map(Fields::iter) {
         if resource.ends_with("gpu") {
             let amount = whole(resource, value)?;
             // Ray goes on past a zero and takes the first kind of GPU that is there.
@@ -93,8 +92,8 @@ pub(super) fn custom(group: &Group<'_>) -> Result<Vec<(String, i64)>, ResourceEr
     match group.resources {
         Some(resources) => resources
             .iter()
-            .filter(|(resource, _)| !STANDARD.contains(&resource.as_str()))
-            .map(|(resource, value)| Ok((resource.clone(), whole(resource, value)?)))
+            .filter(|(resource, _)| !STANDARD.contains(resource))
+            .map(|(resource, value)| Ok((resource.to_owned(), whole(resource, value)?)))
             .collect(),
         None => match group.start_param("resources").filter(|v| !v.is_null()) {
             Some(value) => Ok(start_resources(value.as_str().unwrap_or_default())?),
@@ -143,23 +142,23 @@ fn declared(
 /// The limits of the ray container, then its requests.
 fn container_amounts<'a>(
     group: &Group<'a>,
-) -> Result<impl Iterator<Item = &'a Fields>, ResourceError> {
+) -> Result<impl Iterator<Item = Fields<'a>>, ResourceError> {
     let container = group.ray_container.ok_or(ResourceError::NoContainer)?;
     Ok(container.limits.into_iter().chain(container.requests))
 }
 
 /// The value of a key. A null counts as absent.
-fn present<'a>(map: &'a Fields, key: &str) -> Option<&'a Value> {
+fn present<'a>(map: Fields<'a>, key: &str) -> Option<Json<'a>> {
     // The API server drops it.
     map.get(key).filter(|value| !value.is_null())
 }
 
 /// A quantity in whole units, rounded up, within the bounds of 64 bits.
-pub(super) fn whole(resource: &str, value: &Value) -> Result<i64, ResourceError> {
+pub(super) fn whole(resource: &str, value: Json<'_>) -> Result<i64, ResourceError> {
     let quantity = match value {
         // Python's `Decimal` accepts blanks around a number, and Ray accepts a capital K for a
         // thousand, which Kubernetes does not.
-        Value::String(text) => match text.trim().strip_suffix('K') {
+        Json::String(text) => match text.trim().strip_suffix('K') {
             Some(thousands) => Quantity::parse(&format!("{thousands}k")),
             None => Quantity::parse(text.trim()),
         },

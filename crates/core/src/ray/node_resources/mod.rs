@@ -70,7 +70,7 @@ impl NodeResources {
     /// `addWellKnownAcceleratorResources`.)
     pub fn started(&self, group: &Group<'_>) -> Result<Self, ResourceError> {
         let mut started = self.clone();
-        for (name, value) in group.resources.into_iter().flatten() {
+        for (name, value) in group.resources.unwrap_or_default().iter() {
             // KubeRay reads these names in any case; for Ray they are custom resources.
             let standard = match name.to_lowercase().as_str() {
                 "cpu" => "CPU",
@@ -87,11 +87,11 @@ impl NodeResources {
         let limits = container.and_then(|container| container.limits);
         let has = |name: &str| started.iter().any(|(listed, _)| listed == name);
         let (has_gpu, has_neuron) = (has("GPU"), has(NEURON.1) || has("TPU"));
-        let mut sorted: Vec<_> = limits.into_iter().flatten().collect();
+        let mut sorted: Vec<_> = limits.unwrap_or_default().iter().collect();
         sorted.sort_by_key(|(name, _)| *name);
         let mut first = |known: &str, is_meant: &dyn Fn(&str) -> bool| {
             for (name, value) in sorted.iter().filter(|(name, _)| is_meant(name)) {
-                let amount = amounts::whole(name, value)?;
+                let amount = amounts::whole(name, *value)?;
                 if amount > 0 {
                     started.set(known, amount);
                     break;

@@ -3,8 +3,8 @@
 //! (Ray, `autoscaler/_private/kuberay/utils.py`, `tpu_node_selectors_to_type`.)
 
 use super::amounts::ResourceError;
+use crate::ray::Group;
 use crate::ray::start_params::python_int;
-use crate::ray::{Group, object_at, text_at};
 
 /// The node selector of a slice's topology.
 pub const TOPOLOGY: &str = "cloud.google.com/gke-tpu-topology";
@@ -35,10 +35,8 @@ pub fn slice(group: &Group<'_>) -> Option<(i64, i64)> {
 }
 
 fn selectors<'a>(group: &Group<'a>) -> (&'a str, &'a str) {
-    let selectors = group
-        .pod_spec
-        .and_then(|spec| object_at(spec, "nodeSelector"));
-    let selector = |name| selectors.and_then(|map| text_at(map, name)).unwrap_or("");
+    let selectors = group.pod_spec.unwrap_or_default().below("nodeSelector");
+    let selector = |name| selectors.text(name).unwrap_or("");
     (
         selector(TOPOLOGY),
         selector("cloud.google.com/gke-tpu-accelerator"),

@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::parts::{PodSum, parts};
+use crate::json::Fields;
 use crate::quantity::Quantity;
 use crate::ray::{Cluster, Group};
 
@@ -52,8 +53,7 @@ pub fn gpus(cluster: &Cluster<'_>, group: &Group<'_>) -> i128 {
         let names: BTreeSet<&str> = amounts
             .into_iter()
             .flatten()
-            .flat_map(|amounts| amounts.keys())
-            .map(String::as_str)
+            .flat_map(Fields::keys)
             .filter(|name| is_gpu(name))
             .collect();
         for name in names {
@@ -70,10 +70,10 @@ pub fn gpus(cluster: &Cluster<'_>, group: &Group<'_>) -> i128 {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::{Value, json};
+    use serde_json::{Map, Value, json};
 
     use super::*;
-    use crate::ray::{Fields, Kind};
+    use crate::ray::Kind;
 
     #[test]
     fn vendors_names_are_known_and_measures_are_not() {
@@ -112,7 +112,7 @@ mod tests {
 
     fn count(pod: &Value) -> i128 {
         let spec = json!({"workerGroupSpecs": [{"template": {"spec": pod}}]});
-        let fields: &Fields = spec.as_object().unwrap();
+        let fields = spec.as_object().unwrap();
         let cluster = Cluster::parse(Kind::RayCluster, fields);
         gpus(&cluster, &cluster.workers[0])
     }
@@ -139,7 +139,7 @@ mod tests {
     #[test]
     fn many_names_and_many_containers_are_looked_at_once() {
         const MANY: usize = 50_000;
-        let names: Fields = (0..MANY)
+        let names: Map<String, Value> = (0..MANY)
             .map(|number| (format!("a.example/{number}-gpu"), json!(1)))
             .collect();
         let mut containers = vec![json!({}); MANY];

@@ -9,7 +9,7 @@
 use super::parts::{PartRole, PodSum, kuberays, parts, plus};
 use crate::path::FieldPath;
 use crate::quantity::Quantity;
-use crate::ray::{Cluster, Container, Group, Resource, object_at};
+use crate::ray::{Cluster, Container, Group, Resource};
 use crate::text::shown_text;
 
 /// The most that a pod may take of a resource.
@@ -87,7 +87,7 @@ impl PodMost {
             });
         }
 
-        let overhead = pod.and_then(|pod| object_at(pod, "overhead"));
+        let overhead = pod.and_then(|pod| pod.object("overhead"));
         let overhead = overhead.and_then(|map| Quantity::from_json(map.get(resource.name())?).ok());
         let overhead = overhead.filter(|overhead| !overhead.is_negative());
         let whole_most = whole_limit.max(whole_request).unwrap_or_default();
@@ -103,7 +103,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::ray::{Fields, Kind};
+    use crate::ray::Kind;
 
     const ALL: ContainerBounds = ContainerBounds {
         default: None,
@@ -112,7 +112,7 @@ mod tests {
 
     fn of(pod: &Value, limit: Option<i64>, bounds: ContainerBounds) -> (String, usize) {
         let spec = json!({"workerGroupSpecs": [{"template": {"spec": pod}}]});
-        let fields: &Fields = spec.as_object().unwrap();
+        let fields = spec.as_object().unwrap();
         let cluster = Cluster::parse(Kind::RayCluster, fields);
         let limit = limit.map(Quantity::from_units);
         let most = PodMost::of(

@@ -2,7 +2,7 @@
 //! requests besides its ray container.
 
 use crate::quantity::Quantity;
-use crate::ray::{Cluster, Container, Group, Resource, object_at, text_at};
+use crate::ray::{Cluster, Container, Group, Resource};
 
 /// The role that Kubernetes gives a container of a pod.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,7 +27,7 @@ pub(super) fn parts<'a>(
 ) -> Vec<(PartRole, Option<Container<'a>>)> {
     let init = group.init_containers().map(|container| {
         // KEP-753: an init container that is always restarted runs as long as the pod.
-        match text_at(container.spec, "restartPolicy") {
+        match container.spec.text("restartPolicy") {
             Some("Always") => (PartRole::Sidecar, Some(container)),
             _ => (PartRole::Init, Some(container)),
         }
@@ -40,7 +40,7 @@ pub(super) fn parts<'a>(
     if group.is_head() && cluster.autoscaling() {
         let options = cluster.autoscaler_options();
         // `autoscalerOptions` has its `resources` where a container has them.
-        let sized = options.filter(|options| object_at(options, "resources").is_some());
+        let sized = options.filter(|options| options.object("resources").is_some());
         let container = sized.map(|options| Container::new(0, options));
         parts.push((PartRole::Autoscaler, container));
     }
@@ -120,7 +120,7 @@ impl BesideRay {
             sum.requests = plus(sum.requests, request.unwrap_or_default());
             sum.limits = plus(sum.limits, limit.unwrap_or_default());
         }
-        let overhead = group.pod_spec.and_then(|pod| object_at(pod, "overhead"));
+        let overhead = group.pod_spec.and_then(|pod| pod.object("overhead"));
         let overhead = overhead.and_then(|map| map.get(resource.name()));
         if let Some(Ok(overhead)) = overhead.map(Quantity::from_json) {
             sum.requests = plus(sum.requests, overhead);
@@ -132,11 +132,11 @@ impl BesideRay {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ray::{Fields, Kind};
+    use crate::ray::Kind;
     use serde_json::{Value, json};
 
     fn beside(spec: &Value, resource: Resource) -> BesideRay {
-        let fields: &Fields = spec.as_object().unwrap();
+        let fields = spec.as_object().unwrap();
         let cluster = Cluster::parse(Kind::RayCluster, fields);
         BesideRay::of(&cluster, cluster.groups().next().unwrap(), resource)
     }

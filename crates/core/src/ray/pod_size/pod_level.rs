@@ -4,7 +4,7 @@
 
 use super::parts::BesideRay;
 use crate::quantity::Quantity;
-use crate::ray::{Cluster, Container, Group, ReconcileMode, Resource, object_at};
+use crate::ray::{Cluster, Container, Group, ReconcileMode, Resource};
 
 /// The most that a ray container may have within its pod.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,7 +42,7 @@ impl PodLevelBound {
         mode: ReconcileMode,
     ) -> Option<Self> {
         let spec = group.pod_spec?;
-        object_at(spec, "resources")?;
+        spec.object("resources")?;
         // The `resources` of a pod have the same form as those of a container.
         let pod = Container::new(0, spec);
         let container = group.ray_container?;

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::ray::kueue::{ELASTIC, QUEUE};
-use crate::ray::{Cluster, Kind, RayObject, ReconcileMode, text_at};
+use crate::ray::{Cluster, Kind, RayObject, ReconcileMode};
 use crate::reconcile::ownership::record::{HandoverRecord, ScalerRole};
 use crate::snapshot::pod::PodRole;
 use crate::snapshot::pod_object::{AUTOSCALER_COMMAND, PodContainer};
@@ -95,7 +95,7 @@ pub fn eligibility(
         return Err(Ineligible::Deleting);
     }
     let spec = object.spec();
-    let manager = spec.and_then(|spec| text_at(spec, "managedBy"));
+    let manager = spec.and_then(|spec| spec.text("managedBy"));
     if let Some(manager) = manager.filter(|by| !by.is_empty() && *by != KUBERAY) {
         return Err(Ineligible::ManagedBy(manager.to_owned()));
     }

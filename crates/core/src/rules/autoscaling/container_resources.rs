@@ -37,14 +37,14 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
                 ("requests", container.requests),
             ];
             let amounts = amounts.into_iter().flat_map(|(list, amounts)| {
-                let amounts = amounts.into_iter().flatten();
+                let amounts = amounts.unwrap_or_default().iter();
                 amounts.map(move |(resource, value)| (list, resource, value))
             });
             for (list, resource, value) in amounts {
-                let path = || path().key(list).key(resource.clone());
+                let path = || path().key(list).key(resource.to_owned());
                 findings.extend(check_amount(resource, value, path));
             }
-            if let Some(resources) = object_at(container.spec, "resources") {
+            if let Some(resources) = container.spec.object("resources") {
                 report_above_limits(&RULE, resources, path, findings);
             }
         }
@@ -55,12 +55,12 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
 /// Reports, for a rule, the requests at a path that are above the limit of the same resource.
 pub(super) fn report_above_limits(
     rule: &'static Rule,
-    resources: &Fields,
+    resources: Fields<'_>,
     path: impl Fn() -> FieldPath,
     findings: &mut Vec<Finding>,
 ) {
-    let limits = object_at(resources, "limits");
-    let requests = object_at(resources, "requests").into_iter().flatten();
+    let limits = resources.object("limits");
+    let requests = resources.object("requests").unwrap_or_default().iter();
     for (resource, request) in requests {
         let Some(limit) = limits.and_then(|limits| limits.get(resource)) else {
             continue;
@@ -69,9 +69,9 @@ pub(super) fn report_above_limits(
         if !matches!(amounts, (Ok(request), Ok(limit)) if request > limit) {
             continue;
         }
-        let mend = limit.clone();
+        let mend = limit;
         let (request, limit) = (plain(request), plain(limit));
-        let path = path().key("requests").key(resource.clone());
+        let path = path().key("requests").key(resource.to_owned());
         let problem = format!("{request} is above the limit, {limit}");
         let fix = format!("Write {resource}: {limit} here, or raise the limit to {request}.");
         let finding = rule.finding(path, problem, fix);
@@ -80,7 +80,7 @@ pub(super) fn report_above_limits(
     }
 }
 
-fn check_amount(resource: &str, value: &Value, path: impl Fn() -> FieldPath) -> Option<Finding> {
+fn check_amount(resource: &str, value: Json<'_>, path: impl Fn() -> FieldPath) -> Option<Finding> {
     let finding = match Quantity::from_json(value) {
         Err(QuantityError::Syntax) if value.is_string() => {
             let mut kinds = Resource::ALL.into_iter();

@@ -29,11 +29,11 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
         }
         // Ray compares the key exactly (`_get_num_cpus`), although KubeRay reads it in any case of
         // letters: a key not written in capitals is a custom resource for Ray.
-        let mut resources = group.resources.into_iter().flatten();
+        let mut resources = group.resources.unwrap_or_default().iter();
         if let Some((key, amount)) = resources.find(|(key, _)| key.eq_ignore_ascii_case("cpu")) {
             let amount = shown(amount);
             let finding = RULE.finding(
-                group.path().key("resources").key(key.clone()),
+                group.path().key("resources").key(key.to_owned()),
                 format!(
                     "\"{key}\" is not how Ray writes CPU, and nothing else says how many there are"
                 ),
@@ -49,7 +49,7 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
         };
         // The limit's place, as far as it exists, and one step beyond.
         let place = group.ray_container_path().key("resources");
-        let resources = object_at(container.spec, "resources");
+        let resources = container.spec.object("resources");
         let place = if container.limits.is_some() {
             place.key("limits").key("cpu")
         } else if resources.is_none_or(Fields::is_empty) {

@@ -31,7 +31,7 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
             continue;
         };
         // KubeRay takes an empty list for none.
-        if value.is_null() || value.as_array().is_some_and(Vec::is_empty) {
+        if value.is_null() || value.as_array().is_some_and(Items::is_empty) {
             continue;
         }
         let finding = RULE.finding(

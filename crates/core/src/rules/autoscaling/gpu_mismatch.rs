@@ -98,8 +98,8 @@ fn gpus(container: Container<'_>) -> Option<(i128, bool)> {
     let limits = container.limits;
     let amounts = |of: fn(&str) -> bool| {
         limits
-            .into_iter()
-            .flatten()
+            .unwrap_or_default()
+            .iter()
             .filter(move |(name, _)| of(name))
             .filter_map(|(name, _)| Some(container.limit(name)?.ceil_units()))
             .filter(|amount| *amount > 0)

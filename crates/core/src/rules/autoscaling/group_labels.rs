@@ -28,7 +28,7 @@ const SYNTAX: &str = "Use at most 63 letters, digits, dashes, dots and underscor
 
 fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     for group in subject.groups() {
-        for (key, value) in object_at(group.spec, "labels").into_iter().flatten() {
+        for (key, value) in group.spec.object("labels").unwrap_or_default().iter() {
             // KubeRay changes no pod until they are mended (from 1.5 on, `validateRayGroupLabels`), and Ray fails on
             // the same labels (`validate_node_label_syntax`).
             let (problem, fix) = match value {
@@ -38,19 +38,19 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
                         "{SYNTAX}; a DNS name and a slash may precede them, as in example.com/team."
                     ),
                 ),
-                Value::String(text) if label::is_value(text) => continue,
-                Value::String(text) => (
+                Json::String(text) if label::is_value(text) => continue,
+                Json::String(text) => (
                     format!("{} is not a label value", shown_text(text)),
                     format!("{SYNTAX}."),
                 ),
                 // The API server drops nulls.
-                Value::Null => continue,
+                Json::Null => continue,
                 other => (
                     format!("{} is not a string", shown(other)),
                     format!("Write it in quotes: {}.", shown_text(&other.to_string())),
                 ),
             };
-            let path = group.path().key("labels").key(key.clone());
+            let path = group.path().key("labels").key(key.to_owned());
             let finding = RULE.finding(path, problem, fix).valued(shown(value));
             findings.push(if value.is_string() {
                 finding

@@ -24,7 +24,7 @@ pub(crate) static RULE: Rule = Rule {
 
 fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     for group in subject.groups() {
-        for (key, value) in group.resources.into_iter().flatten() {
+        for (key, value) in group.resources.unwrap_or_default().iter() {
             let example = if key.eq_ignore_ascii_case("memory") {
                 format!("{key}: \"16Gi\"")
             } else {
@@ -34,8 +34,8 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
             // Ray fails on it (`parse_quantity`).
             let (problem, fix, why) = match (Quantity::from_json(value), value) {
                 // The API server drops nulls.
-                (_, Value::Null) => continue,
-                (Err(error), Value::String(text)) => (
+                (_, Json::Null) => continue,
+                (Err(error), Json::String(text)) => (
                     format!("{} is not a quantity: {error}", shown_text(text)),
                     format!("Write it like {example}."),
                     RULE.why,
@@ -46,14 +46,14 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
                     "Ray's autoscaler fails on it in every round, so nothing scales, and `ray \
                      start` refuses it.",
                 ),
-                (_, Value::String(_)) => continue,
+                (_, Json::String(_)) => continue,
                 (_, other) => (
                     format!("{} is not a string", shown(other)),
                     format!("Write it in quotes, like {example}."),
                     "The API server refuses the object.",
                 ),
             };
-            let path = group.path().key("resources").key(key.clone());
+            let path = group.path().key("resources").key(key.to_owned());
             let finding = RULE.finding(path, problem, fix).because(why);
             findings.push(finding.valued(shown(value)));
         }

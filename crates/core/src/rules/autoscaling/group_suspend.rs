@@ -24,7 +24,7 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     for group in cluster.flat_map(|cluster| &cluster.workers) {
         // The autoscaler knows nothing of suspended groups, so KubeRay refuses both together
         // (`ValidateRayClusterSpec`).
-        if is_true(group.spec, "suspend") {
+        if group.spec.is_true("suspend") {
             let finding = RULE.finding(
                 group.path().key("suspend"),
                 format!("suspends {} while autoscaling is on", group.title()),

@@ -28,7 +28,7 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     if !all.all(|architecture| demands.rule_out(ARCHITECTURE, architecture)) {
         return;
     }
-    let selector = object_at(spec, "nodeSelector");
+    let selector = spec.object("nodeSelector");
     let path = head.pod_spec_path();
     let path = if selector.is_some_and(|selector| selector.contains_key(ARCHITECTURE)) {
         path.key("nodeSelector").key(ARCHITECTURE)

@@ -42,7 +42,7 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
         let mut entries = resources.iter();
         let (path, cpus) = match entries.find(|(key, _)| key.eq_ignore_ascii_case("cpu")) {
             Some((_, cpus)) if Quantity::from_json(cpus).is_ok_and(Quantity::is_zero) => return,
-            Some((key, cpus)) => (path.key(key.clone()), Some(cpus)),
+            Some((key, cpus)) => (path.key(key.to_owned()), Some(cpus)),
             // RF206 reports `num-cpus` beside `resources`.
             None if param.and_then(start_integer) == Some(0) => return,
             None => (path.key("CPU"), None),

@@ -31,21 +31,21 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     let Some((job, path)) = job else {
         return;
     };
-    let Some(strategy) = object_at(job, "deletionStrategy") else {
+    let Some(strategy) = job.object("deletionStrategy") else {
         return;
     };
     let path = path.key("deletionStrategy");
     // KubeRay refuses it in the older fields and in the rules (`validateLegacyDeletionPolicies`,
     // `validateDeletionRules`).
     let older = ["onSuccess", "onFailure"].into_iter();
-    let older = older.filter_map(|key| Some((object_at(strategy, key)?, path.clone().key(key))));
-    let rules = list_at(strategy, "deletionRules").iter().enumerate();
+    let older = older.filter_map(|key| Some((strategy.object(key)?, path.clone().key(key))));
+    let rules = strategy.list("deletionRules").iter().enumerate();
     let rules = rules.filter_map(|(index, rule)| {
         let path = path.clone().key("deletionRules").index(index);
         Some((rule.as_object()?, path))
     });
     for (step, path) in older.chain(rules) {
-        if text_at(step, "policy") == Some(POLICY) {
+        if step.text("policy") == Some(POLICY) {
             let finding = RULE.finding(
                 path.key("policy"),
                 format!("{POLICY} is not possible with autoscaling on"),

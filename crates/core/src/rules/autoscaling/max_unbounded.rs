@@ -27,7 +27,7 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     for group in cluster.flat_map(|cluster| &cluster.workers) {
         // Ray takes what the API server fills in for the limit of the group (`_node_type_from_group_spec`).
         let problem = match group.spec.get("maxReplicas") {
-            None | Some(Value::Null) => "is absent, so there is no limit",
+            None | Some(Json::Null) => "is absent, so there is no limit",
             Some(max) if max.as_i64() == Some(UNBOUNDED) => {
                 "2147483647, the value if none was written, is not a limit"
             }

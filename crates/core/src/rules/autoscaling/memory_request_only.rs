@@ -23,7 +23,8 @@ pub(crate) static RULE: Rule = Rule {
 
 fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     for group in subject.autoscaled_groups() {
-        let is_given = |of: Option<&Fields>| of.is_some_and(|fields| fields.contains_key("memory"));
+        let is_given =
+            |of: Option<Fields<'_>>| of.is_some_and(|fields| fields.contains_key("memory"));
         let Some(container) = group.ray_container else {
             continue;
         };
@@ -34,7 +35,7 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
         {
             continue;
         }
-        let amount = |of: Option<&Fields>| {
+        let amount = |of: Option<Fields<'_>>| {
             let amount = of?.get("memory").filter(|value| !value.is_null());
             amount.map(plain)
         };
@@ -44,8 +45,8 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
             continue;
         };
         let path = group.ray_container_path().key("resources").key("limits");
-        let resources = object_at(container.spec, "resources");
-        let path = match resources.and_then(|resources| object_at(resources, "limits")) {
+        let resources = container.spec.object("resources");
+        let path = match resources.and_then(|resources| resources.object("limits")) {
             Some(_) => path.key("memory"),
             None => path,
         };

@@ -82,7 +82,7 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
         }
     } else if let Some(value) = object.metadata().and_then(|meta| meta.get("name"))
         // YAML makes numbers and booleans of names such as 1 and true that have no quotes.
-        && (value.is_number() || value.is_boolean())
+        && matches!(value, Json::Number(_) | Json::Bool(_))
     {
         let finding = RULE.finding(
             FieldPath::of(&["metadata", "name"]),

@@ -31,8 +31,8 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     };
     let head = cluster.head.as_ref();
     let port = gcs_port(head.and_then(|head| head.start_param("port")));
-    let rules = object_at(policy, "head").map_or(&[][..], |head| list_at(head, "ingressRules"));
-    if rules.iter().any(|rule| admits(rule, port)) {
+    let mut rules = policy.below("head").list("ingressRules").objects();
+    if rules.any(|rule| admits(rule, port)) {
         return;
     }
     findings.push(RULE.finding(
@@ -47,26 +47,22 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
 
 /// True if an ingress rule lets somebody outside of the namespace reach that port, as far as can be told without the
 /// labels of namespaces.
-fn admits(rule: &Value, port: u16) -> bool {
-    let Some(rule) = rule.as_object() else {
-        return false;
+fn admits(rule: Fields<'_>, port: u16) -> bool {
+    let is_elsewhere = |peer: Json<'_>| {
+        ["namespaceSelector", "ipBlock"]
+            .iter()
+            .any(|key| peer.get(key).is_some_and(|value| !value.is_null()))
     };
-    let is_elsewhere =
-        |peer: &Value| peer["namespaceSelector"] != Value::Null || peer["ipBlock"] != Value::Null;
-    let (peers, ports) = (list_at(rule, "from"), list_at(rule, "ports"));
+    let (peers, ports) = (rule.list("from"), rule.list("ports"));
     // An empty list stands for all.
     (peers.is_empty() || peers.iter().any(is_elsewhere))
-        && (ports.is_empty()
-            || ports
-                .iter()
-                .filter_map(Value::as_object)
-                .any(|entry| covers(entry, port)))
+        && (ports.is_empty() || ports.objects().any(|entry| covers(entry, port)))
 }
 
 /// True if an entry of `ports` is about that port. A name is taken for that of the GCS.
-fn covers(entry: &Fields, port: u16) -> bool {
-    let is_tcp = text_at(entry, "protocol").is_none_or(|protocol| protocol == "TCP");
-    let number = |key: &str| entry.get(key).and_then(Value::as_u64);
+fn covers(entry: Fields<'_>, port: u16) -> bool {
+    let is_tcp = matches!(entry.text("protocol"), None | Some("TCP"));
+    let number = |key: &str| entry.get(key).and_then(Json::as_u64);
     let is_in = number("port").is_none_or(|first| {
         let last = number("endPort").unwrap_or(first);
         (first..=last).contains(&u64::from(port))

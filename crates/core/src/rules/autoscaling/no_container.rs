@@ -34,16 +34,16 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
 
 /// The place in which the containers should be.
 fn place(group: &Group<'_>) -> Option<FieldPath> {
-    let template = object_at(group.spec, "template")?;
+    let template = group.spec.object("template")?;
     let spec = match template.get("spec") {
-        None | Some(Value::Null) => return Some(group.pod_spec_path()),
+        None | Some(Json::Null) => return Some(group.pod_spec_path()),
         // The API server refuses a value of a wrong type.
         Some(spec) => spec.as_object()?,
     };
     // The schema requires the list, and no container in it. Ray takes the first of each group
     // (`_get_ray_resources_from_group_spec`).
     match spec.get("containers") {
-        None | Some(Value::Null) => {}
+        None | Some(Json::Null) => {}
         Some(containers) if containers.as_array()?.is_empty() => {}
         Some(_) => return None,
     }

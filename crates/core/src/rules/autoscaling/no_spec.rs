@@ -24,7 +24,7 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     // client that requires the field fails on the whole list that has it.
     let problem = match subject.object.root.get("spec") {
         None => "is absent",
-        Some(Value::Null) => "is null",
+        Some(Json::Null) => "is null",
         Some(_) => return,
     };
     let fix = format!(

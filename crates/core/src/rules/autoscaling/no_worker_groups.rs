@@ -40,8 +40,8 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     // (`_generate_available_node_types_from_ray_cr_spec`).
     let problem = match cluster.spec.get("workerGroupSpecs") {
         None => "is absent, while autoscaling is on",
-        Some(Value::Null) => "is null, while autoscaling is on",
-        Some(Value::Array(groups)) if groups.is_empty() && !is_cluster => {
+        Some(Json::Null) => "is null, while autoscaling is on",
+        Some(Json::Array(groups)) if groups.is_empty() && !is_cluster => {
             "is empty, which KubeRay turns into absent, while autoscaling is on"
         }
         Some(_) => return,

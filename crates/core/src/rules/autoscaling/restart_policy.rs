@@ -40,7 +40,7 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
         return;
     }
     for group in cluster.groups() {
-        let policy = group.pod_spec.and_then(|pod| text_at(pod, "restartPolicy"));
+        let policy = group.pod_spec.and_then(|pod| pod.text("restartPolicy"));
         // KubeRay takes an empty policy for an absent one (its `utils/validation.go`).
         let Some(policy) = policy.filter(|policy| !matches!(*policy, "" | "Never")) else {
             continue;

@@ -47,14 +47,14 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
         return;
     };
     let resources = cluster.autoscaler_option("resources");
-    let Some(resources) = resources.and_then(Value::as_object) else {
+    let Some(resources) = resources.and_then(Json::as_object) else {
         return;
     };
     // KubeRay copies the block to the container unchanged (`mergeAutoscalerOverrides`), and Kubernetes validates it
     // only when the head pod is made.
     let path = cluster.option_path("resources");
     report_above_limits(&RULE, resources, || path.clone(), findings);
-    let limit = object_at(resources, "limits").and_then(|limits| limits.get("memory"));
+    let limit = resources.below("limits").get("memory");
     // Rayfit needs much less than Ray's autoscaler: DF06 gives it 64Mi.
     let Some(limit) = limit.filter(|_| !subject.object.reconcile_mode().is_ours()) else {
         return;

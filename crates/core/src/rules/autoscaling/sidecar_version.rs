@@ -32,9 +32,7 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     let Some(cluster) = subject.autoscaled().filter(|_| by_ray) else {
         return;
     };
-    let image = cluster
-        .autoscaler_option("image")
-        .and_then(|image| image.as_str());
+    let image = cluster.autoscaler_option("image").and_then(Json::as_str);
     let container = cluster.head.as_ref().and_then(|head| head.ray_container);
     let head_image = container.as_ref().and_then(Container::image);
     let (Some(image), Some(sidecar), Some(head)) = (

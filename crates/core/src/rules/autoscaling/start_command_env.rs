@@ -26,10 +26,10 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
         return;
     };
     let options = cluster.autoscaler_options();
-    let env = options.map_or(&[][..], |options| list_at(options, "env"));
+    let env = options.unwrap_or_default().list("env");
     for (index, entry) in env.iter().enumerate() {
         let entry = entry.as_object();
-        let Some(entry) = entry.filter(|entry| text_at(entry, "name") == Some(ENV)) else {
+        let Some(entry) = entry.filter(|entry| entry.text("name") == Some(ENV)) else {
             continue;
         };
         let finding = RULE
@@ -40,7 +40,7 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
              autoscalerOptions.",
             )
             .mended_by_removal();
-        findings.push(match text_at(entry, "value") {
+        findings.push(match entry.text("value") {
             Some(value) => finding.valued(shown_text(value)),
             None => finding,
         });

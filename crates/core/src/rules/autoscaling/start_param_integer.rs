@@ -76,7 +76,7 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
 
 fn check_param(group: &Group<'_>, param: &'static str, by_autoscaler: bool) -> Option<Finding> {
     let value = group.start_param(param)?;
-    if !value.is_string() && !value.is_number() {
+    if !matches!(value, Json::String(_) | Json::Number(_)) {
         return None;
     }
     // `ray start` may get a number all the same: KubeRay leaves out an option that is false, and a shell

@@ -49,7 +49,7 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
         if group.resources.is_some() {
             continue;
         }
-        let Some(text) = group.start_param(PARAM).and_then(Value::as_str) else {
+        let Some(text) = group.start_param(PARAM).and_then(Json::as_str) else {
             continue;
         };
         let path = group.start_param_path(PARAM);
@@ -93,7 +93,7 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
 /// The finding about a group whose own command expands the start command of KubeRay.
 fn check_command(group: &Group<'_>) -> Option<Finding> {
     // KubeRay passes the others by flags of their own (KubeRay, `updateRayStartParamsResources`).
-    let is_custom = |resource: &String| {
+    let is_custom = |resource: &str| {
         let name = resource.to_ascii_lowercase();
         !matches!(name.as_str(), "cpu" | "memory") && !name.ends_with("gpu")
     };

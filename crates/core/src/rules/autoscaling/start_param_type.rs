@@ -19,7 +19,7 @@ pub(crate) static RULE: Rule = Rule {
 
 fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     for group in subject.groups() {
-        for (key, value) in group.start_params.into_iter().flatten() {
+        for (key, value) in group.start_params.unwrap_or_default().iter() {
             // The parameters become flags of `ray start`, so their schema is a map of strings (KubeRay,
             // `RayStartParams`), and YAML reads 4 and true without quotes as others.
             if value.is_string() {
@@ -36,7 +36,7 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
             let quoted = match value {
                 _ if is_secret => "\"<the value>\"".to_owned(),
                 // JSON needs further quotes inside, for the shell.
-                Value::Object(_) | Value::Array(_) => format!("'{}'", Value::String(json)),
+                Json::Object(_) | Json::Array(_) => format!("'{}'", Value::String(json)),
                 _ => Value::String(json).to_string(),
             };
             let path = group.start_param_path(key.to_owned());

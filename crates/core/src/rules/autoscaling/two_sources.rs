@@ -37,8 +37,7 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
         };
         for (param, resource) in PARAMS {
             let value = match group.start_param(param) {
-                None | Some(Value::Null) => continue,
-                Some(Value::String(text)) if text.is_empty() => continue,
+                None | Some(Json::Null | Json::String("")) => continue,
                 Some(value) => value,
             };
             let fix = match (resources.get(resource), start_integer(value)) {

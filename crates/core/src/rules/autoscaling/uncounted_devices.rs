@@ -26,12 +26,12 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
         };
         // Ray's autoscaler derives CPU, GPU, TPU and memory, and takes all else from the author
         // (`_get_ray_resources_from_group_spec`).
-        let limits = container.limits.into_iter().flatten();
+        let limits = container.limits.unwrap_or_default().iter();
         let devices: Vec<(DeviceKind, &str, i128)> = limits
             .filter_map(|(resource, _)| {
                 let kind = DeviceKind::of(resource)?;
                 let count = container.limit(resource)?.ceil_units();
-                Some((kind, resource.as_str(), count))
+                Some((kind, resource, count))
             })
             .filter(|(_, _, count)| *count > 0)
             .collect();
@@ -134,7 +134,7 @@ impl DeviceKind {
 /// Names the cores of Neuron devices in `resources`, of the group or of its start parameters.
 fn names_neuron_cores(group: &Group<'_>) -> bool {
     // RF205 reports a text that cannot be read.
-    let params = group.start_param("resources").and_then(Value::as_str);
+    let params = group.start_param("resources").and_then(Json::as_str);
     let resources = group.resources;
     params.is_some_and(|text| text.contains("neuron_cores"))
         || resources.is_some_and(|map| map.contains_key("neuron_cores"))
@@ -142,11 +142,11 @@ fn names_neuron_cores(group: &Group<'_>) -> bool {
 
 /// Has GPUs that Ray's autoscaler counts.
 fn counts_gpus(group: &Group<'_>, container: &Container<'_>) -> bool {
-    let is_whole = |resource: &String| {
+    let is_whole = |resource: &str| {
         let count = container.limit(resource);
         resource.ends_with("gpu") && count.is_some_and(|count| !count.is_zero())
     };
-    let mut limits = container.limits.into_iter().flatten();
+    let mut limits = container.limits.unwrap_or_default().iter();
     group.start_param("num-gpus").is_some()
         || group.resources.is_some_and(|map| map.contains_key("GPU"))
         || limits.any(|(resource, _)| is_whole(resource))

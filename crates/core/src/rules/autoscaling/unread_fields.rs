@@ -55,7 +55,7 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
                     resources.contains_key("CPU") && !is_elsewhere,
                 );
             }
-            if object_at(group.spec, "labels").is_some_and(|labels| !labels.is_empty()) {
+            if !group.spec.below("labels").is_empty() {
                 report(
                     group.path().key("labels"),
                     GROUP_RESOURCES_AND_LABELS,

@@ -32,7 +32,7 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
         Kind::RayCluster | Kind::RayCronJob => true,
     };
     // A suspended object has no RayCluster, and the next one gets everything.
-    let is_suspended = old.spec().is_some_and(|spec| is_true(spec, "suspend"));
+    let is_suspended = old.spec().is_some_and(|spec| spec.is_true("suspend"));
     if is_heard || is_suspended {
         return;
     }
@@ -43,7 +43,7 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
         };
         for key in ["minReplicas", "maxReplicas"] {
             let value = group.spec.get(key);
-            let Some(value) = value.filter(|value| stored.spec.get(key) != Some(value)) else {
+            let Some(value) = value.filter(|value| stored.spec.get(key) != Some(*value)) else {
                 continue;
             };
             let name = subject.object.name().unwrap_or("NAME");

@@ -1,7 +1,7 @@
 //! A RayCluster whose pods run, before and after an update.
 
 use crate::facts::{DEFAULT_NAMESPACE, RayPod};
-use crate::ray::{Cluster, Kind, is_true, text_at};
+use crate::ray::{Cluster, Kind};
 use crate::rules::prelude::Subject;
 
 /// A RayCluster whose pods run, before and after the update.
@@ -24,8 +24,8 @@ impl<'a> LiveChange<'a> {
         // KubeRay deletes all pods of a suspended cluster, and leaves alone one that names another
         // manager.
         let has_pods = |cluster: &Cluster<'_>| {
-            let manager = text_at(cluster.spec, "managedBy");
-            !is_true(cluster.spec, "suspend")
+            let manager = cluster.spec.text("managedBy");
+            !cluster.spec.is_true("suspend")
                 && manager.is_none_or(|manager| manager == "ray.io/kuberay-operator")
         };
         (has_pods(old) && has_pods(new)).then_some(Self { old, new })

@@ -50,10 +50,7 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
         findings.push(finding.because(why));
         return;
     }
-    let image = change
-        .new
-        .autoscaler_option("image")
-        .and_then(|v| v.as_str());
+    let image = change.new.autoscaler_option("image").and_then(Json::as_str);
     let is_ours = image == Some(subject.settings.image());
     let first = match change.new.autoscaler_option("resources") {
         _ if new_mode != ReconcileMode::Ray || !is_ours => "",

@@ -106,7 +106,7 @@ fn compare_groups<'a>(
     let first = places.len();
     let path = new.path();
     compare((Some(old.spec), Some(new.spec)), muted, &path, places);
-    let template = |group: &Group<'a>| object_at(group.spec, "template");
+    let template = |group: &Group<'a>| group.spec.object("template");
     let path = path.key("template");
     let templates = (template(old), template(new));
     compare(templates, OF_TEMPLATE, &path, places);
@@ -119,29 +119,27 @@ fn compare_groups<'a>(
 
 /// Adds one place for each key that differs, as deep as a single place holds the difference.
 fn compare<'a>(
-    (old, new): (Option<&'a Fields>, Option<&'a Fields>),
+    (old, new): (Option<Fields<'a>>, Option<Fields<'a>>),
     muted: &[&str],
     path: &FieldPath,
     places: &mut Vec<TemplatePlace<'a>>,
 ) {
     for (key, old, new) in entries(old, new) {
-        if !muted.contains(&key.as_str()) && !is_same(old, new, false) {
-            places.push(narrow(old, new, false, path.clone().key(key.clone())));
+        if !muted.contains(&key) && !is_same(old, new, false) {
+            places.push(narrow(old, new, false, path.clone().key(key.to_owned())));
         }
     }
 }
 
 /// The keys of both objects with their values; null counts as absent.
 fn entries<'a>(
-    old: Option<&'a Fields>,
-    new: Option<&'a Fields>,
-) -> impl Iterator<Item = (&'a String, Option<&'a Value>, Option<&'a Value>)> {
-    let value = |of: Option<&'a Fields>, key: &str| of?.get(key).filter(|value| !value.is_null());
-    let present = new.into_iter().flat_map(Fields::keys);
-    let removed = old
-        .into_iter()
-        .flat_map(Fields::keys)
-        .filter(move |key| new.is_none_or(|new| !new.contains_key(*key)));
+    old: Option<Fields<'a>>,
+    new: Option<Fields<'a>>,
+) -> impl Iterator<Item = (&'a str, Option<Json<'a>>, Option<Json<'a>>)> {
+    let value = |of: Option<Fields<'a>>, key: &str| of?.get(key).filter(|value| !value.is_null());
+    let present = new.unwrap_or_default().keys();
+    let removed = old.unwrap_or_default().keys();
+    let removed = removed.filter(move |key| new.is_none_or(|new| !new.contains_key(key)));
     present
         .chain(removed)
         .map(move |key| (key, value(old, key), value(new, key)))
@@ -149,14 +147,14 @@ fn entries<'a>(
 
 /// Both hash alike: absent is like null and like an empty list, and amounts count, not how they
 /// are written.
-fn is_same(old: Option<&Value>, new: Option<&Value>, amounts: bool) -> bool {
+fn is_same(old: Option<Json<'_>>, new: Option<Json<'_>>, amounts: bool) -> bool {
     match (old, new) {
         (None, None) => true,
-        (None, Some(value)) | (Some(value), None) => value.as_array().is_some_and(Vec::is_empty),
-        (Some(Value::Object(old)), Some(Value::Object(new))) => entries(Some(old), Some(new))
-            .all(|(key, old, new)| is_same(old, new, amounts || AMOUNTS.contains(&key.as_str()))),
-        (Some(Value::Array(old)), Some(Value::Array(new))) => {
-            let mut pairs = old.iter().zip(new);
+        (None, Some(value)) | (Some(value), None) => value.as_array().is_some_and(Items::is_empty),
+        (Some(Json::Object(old)), Some(Json::Object(new))) => entries(Some(old), Some(new))
+            .all(|(key, old, new)| is_same(old, new, amounts || AMOUNTS.contains(&key))),
+        (Some(Json::Array(old)), Some(Json::Array(new))) => {
+            let mut pairs = old.iter().zip(new.iter());
             old.len() == new.len() && pairs.all(|(old, new)| is_same(Some(old), Some(new), amounts))
         }
         (Some(old), Some(new)) => {
@@ -171,24 +169,24 @@ const AMOUNTS: [&str; 2] = ["limits", "requests"];
 
 /// The deepest place that holds the whole difference.
 fn narrow<'a>(
-    old: Option<&'a Value>,
-    new: Option<&'a Value>,
+    old: Option<Json<'a>>,
+    new: Option<Json<'a>>,
     amounts: bool,
     path: FieldPath,
 ) -> TemplatePlace<'a> {
     // The only part of both values that differs, if it is only one.
     let deeper = match (old, new) {
-        (Some(Value::Object(old)), Some(Value::Object(new))) => {
+        (Some(Json::Object(old)), Some(Json::Object(new))) => {
             let mut parts =
                 entries(Some(old), Some(new)).filter(|(_, old, new)| !is_same(*old, *new, amounts));
             let only = parts.next().filter(|_| parts.next().is_none());
             only.map(|(key, old, new)| {
                 let path = path.clone().key(key.to_owned());
-                (old, new, amounts || AMOUNTS.contains(&key.as_str()), path)
+                (old, new, amounts || AMOUNTS.contains(&key), path)
             })
         }
-        (Some(Value::Array(old)), Some(Value::Array(new))) if old.len() == new.len() => {
-            let mut parts = old.iter().zip(new).enumerate();
+        (Some(Json::Array(old)), Some(Json::Array(new))) if old.len() == new.len() => {
+            let mut parts = old.iter().zip(new.iter()).enumerate();
             let differs =
                 |(_, (old, new)): &(usize, (_, _))| !is_same(Some(*old), Some(*new), amounts);
             let only = parts

@@ -73,23 +73,23 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
         }
         // KubeRay acts on the list at once (`reconcilePods`), so workers of an old list are deleted again, and those
         // that it lacks are lost.
-        let workers_to_delete = |group: &Group<'_>| {
-            object_at(group.spec, "scaleStrategy")?
-                .get("workersToDelete")
-                .cloned()
-        };
-        let old = workers_to_delete(earlier).unwrap_or(Value::Array(Vec::new()));
+        let old = workers_to_delete(earlier).unwrap_or(Json::Array(Items::default()));
         let new = workers_to_delete(group).filter(|new| !new.is_null() && *new != old);
         if let Some(new) = new {
             report(
                 group.path().key("scaleStrategy").key("workersToDelete"),
                 "resets the list of workers that the scaler wants deleted".to_owned(),
-                format!("{} -> {}", shown(&old), shown(&new)),
+                format!("{} -> {}", shown(old), shown(new)),
                 "scaleStrategy",
                 "",
             );
         }
     }
+}
+
+/// The list of workers that the scaler wants deleted.
+fn workers_to_delete<'a>(group: &Group<'a>) -> Option<Json<'a>> {
+    group.spec.object("scaleStrategy")?.get("workersToDelete")
 }
 
 /// Recognizes the service account under which the cluster's own head pod runs.
@@ -103,7 +103,7 @@ fn is_autoscaler(user: &str, cluster: &RayObject<'_>, namespace: Option<&str>) -
         .as_ref()
         .map(|cluster| cluster.head.as_ref());
     let expected = head.and_then(|head| {
-        head.and_then(|head| text_at(head.pod_spec?, "serviceAccountName"))
+        head.and_then(|head| head.pod_spec?.text("serviceAccountName"))
             .filter(|name| !name.is_empty())
             .or_else(|| cluster.name())
     });

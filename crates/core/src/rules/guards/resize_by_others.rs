@@ -18,9 +18,9 @@ pub static RULE: Rule = Rule {
 };
 
 /// The finding about a resize of `pod`, which was `old`, by `user`.
-pub fn find(pod: &Fields, old: &Fields, user: &str) -> Option<Finding> {
-    let metadata = object_at(old, "metadata")?;
-    let labels = object_at(metadata, "labels")?;
+pub fn find(pod: Fields<'_>, old: Fields<'_>, user: &str) -> Option<Finding> {
+    let metadata = old.object("metadata")?;
+    let labels = metadata.object("labels")?;
     let cluster = labels.get("ray.io/cluster")?.as_str()?;
     let namespace = metadata.get("namespace")?.as_str()?;
     // Ray's autoscaler runs under an account of its cluster's namespace. The colon ends the namespace, so that an
@@ -33,15 +33,7 @@ pub fn find(pod: &Fields, old: &Fields, user: &str) -> Option<Finding> {
         return None;
     }
     // A request to the subresource carries the whole pod: without another size it resizes nothing.
-    let sizes = |pod| {
-        let spec = object_at(pod, "spec");
-        let containers = spec.map_or(&[][..], |spec| list_at(spec, "containers"));
-        let sizes = containers
-            .iter()
-            .map(|container| container.get("resources"));
-        sizes.collect::<Vec<_>>()
-    };
-    if sizes(pod) == sizes(old) {
+    if sizes(pod).eq(sizes(old)) {
         return None;
     }
     let problem = format!(
@@ -55,6 +47,12 @@ pub fn find(pod: &Fields, old: &Fields, user: &str) -> Option<Finding> {
         "Change the resize limits in the RayCluster's ray.io/ippr instead, or keep the other \
          autoscaler off Ray's pods.",
     ))
+}
+
+/// The resources of the containers of a pod, in their order.
+fn sizes(pod: Fields<'_>) -> impl Iterator<Item = Option<Json<'_>>> {
+    let containers = pod.below("spec").list("containers").iter();
+    containers.map(|container| container.get("resources"))
 }
 
 #[cfg(test)]
@@ -71,7 +69,7 @@ mod tests {
 
     fn is_reported(new: &Value, old: &Value, user: &str) -> bool {
         let (new, old) = (new.as_object().unwrap(), old.as_object().unwrap());
-        find(new, old, user).is_some()
+        find(new.into(), old.into(), user).is_some()
     }
 
     #[test]

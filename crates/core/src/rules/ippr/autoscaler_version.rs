@@ -52,19 +52,15 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
         return;
     };
     let index = container.env_index(V2_ENV);
-    let entry = index.and_then(|index| {
-        Some((
-            index,
-            list_at(container.spec, "env").get(index)?.as_object()?,
-        ))
-    });
+    let entry =
+        index.and_then(|index| Some((index, container.spec.list("env").get(index)?.as_object()?)));
     let Some((index, entry)) = entry else {
         return;
     };
     // Ray reads everything but `1` and `true`, in any case of letters, as false. A value from elsewhere is
     // unknown.
     let is_elsewhere = entry.get("valueFrom").is_some_and(|from| !from.is_null());
-    let value = text_at(entry, "value");
+    let value = entry.text("value");
     let is_on = value.is_some_and(|value| value == "1" || value.eq_ignore_ascii_case("true"));
     if is_elsewhere || is_on {
         return;

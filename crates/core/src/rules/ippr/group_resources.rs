@@ -27,22 +27,23 @@ pub(crate) static RULE: Rule = Rule {
 };
 
 fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
-    let is_size = |(key, _): &(&String, &Value)| {
+    let is_size = |(key, _): &(&str, Json<'_>)| {
         key.eq_ignore_ascii_case("cpu") || key.eq_ignore_ascii_case("memory")
     };
     for (group, _) in subject.listed_groups() {
-        for (key, value) in group.resources.into_iter().flatten().filter(is_size) {
-            let path = group.path().key("resources").key(key.clone());
+        for (key, value) in group.resources.unwrap_or_default().iter().filter(is_size) {
+            let path = group.path().key("resources").key(key.to_owned());
             findings.push(fixed_size(&RULE, group, path, key, value));
         }
         // A text that Ray cannot read is left to RF205.
         let params = match group.start_param("resources") {
-            Some(Value::String(text)) => start_params::start_resources_object(text).ok(),
-            Some(Value::Object(map)) => Some(map.clone()),
+            Some(Json::String(text)) => start_params::start_resources_object(text).ok(),
+            Some(Json::Object(map)) => Some(map.to_map()),
             _ => None,
         };
-        for (key, value) in params.iter().flatten().filter(is_size) {
-            let why = match key.as_str() {
+        let params = params.as_ref().map(Fields::from);
+        for (key, value) in params.unwrap_or_default().iter().filter(is_size) {
+            let why = match key {
                 // `ray start --resources` refuses the names of resources that have a flag of their own.
                 "CPU" | "memory" => {
                     "Ray does not start with it: it wants CPU and memory elsewhere."
@@ -52,7 +53,7 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
                      size and never grows."
                 }
             };
-            let path = group.start_param_path("resources").inside(key.as_str());
+            let path = group.start_param_path("resources").inside(key);
             findings.push(fixed_size(&RULE, group, path, key, value).because(why));
         }
     }
@@ -64,7 +65,7 @@ pub(super) fn fixed_size(
     group: &Group<'_>,
     path: FieldPath,
     key: &str,
-    value: &Value,
+    value: Json<'_>,
 ) -> Finding {
     let problem = format!(
         "{} fixes the size of a group that is to grow in place",

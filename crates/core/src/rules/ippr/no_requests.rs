@@ -32,7 +32,7 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
         // The API server drops a null, so that Ray finds no key.
         let is_missing = |resource: &Resource| {
             let value = requests.and_then(|requests| requests.get(resource.name()));
-            value.is_none_or(Value::is_null)
+            value.is_none_or(Json::is_null)
         };
         let missing: Vec<Resource> = Resource::ALL.into_iter().filter(is_missing).collect();
         if missing.is_empty() {
@@ -46,7 +46,7 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
             chunks
                 .map(|one| (path.clone().key(one[0].name()), one))
                 .collect()
-        } else if object_at(container.spec, "resources").is_some() {
+        } else if container.spec.object("resources").is_some() {
             vec![(resources.key("requests"), &missing)]
         } else {
             vec![(resources, &missing)]

@@ -49,7 +49,7 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
         cluster.autoscaling() && cluster.autoscaler_version() == Some(AutoscalerVersion::V2);
     for group in cluster.groups() {
         let is_listed = subject.resize_limits(group).is_some();
-        let policy = group.pod_spec.and_then(|pod| text_at(pod, "restartPolicy"));
+        let policy = group.pod_spec.and_then(|pod| pod.text("restartPolicy"));
         let by_template = policy == Some("Never");
         if !is_listed && !by_kuberay && !by_template {
             continue;
@@ -60,7 +60,7 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
         let is_first = is_listed && group.ray_container.is_some();
         let is_resized = std::iter::once(is_first).chain(std::iter::repeat(false));
         for ((container, path), is_resized) in all_containers(group).zip(is_resized) {
-            let entries = list_at(container.spec, "resizePolicy").iter().enumerate();
+            let entries = container.spec.list("resizePolicy").iter().enumerate();
             for (index, entry) in entries {
                 // `NotRequired` is the default.
                 let restart = entry

@@ -53,7 +53,7 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     findings.extend(problems.map(|problem| finding(problem, ippr, annotation)));
 }
 
-fn finding(problem: &IpprProblem, ippr: &Ippr, annotation: Option<&Value>) -> Finding {
+fn finding(problem: &IpprProblem, ippr: &Ippr, annotation: Option<Json<'_>>) -> Finding {
     let root = FieldPath::annotation(ANNOTATION);
     let entry = |group: &str, key: &str| {
         let groups = FieldPath::annotation(ANNOTATION).inside("groups");

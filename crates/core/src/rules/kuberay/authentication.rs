@@ -17,15 +17,15 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     let Some(cluster) = subject.cluster() else {
         return;
     };
-    let Some(options) = object_at(cluster.spec, "authOptions") else {
+    let Some(options) = cluster.spec.object("authOptions") else {
         return;
     };
     let mut report = |key: &'static str, problem: String, fix: &str| {
         let path = cluster.path().key("authOptions").key(key);
         findings.push(RULE.finding(path, problem, fix));
     };
-    let is_token = text_at(options, "mode") == Some("token");
-    let by_kubernetes = is_true(options, "enableK8sTokenAuth");
+    let is_token = options.text("mode") == Some("token");
+    let by_kubernetes = options.is_true("enableK8sTokenAuth");
     // KubeRay goes by `rayVersion` and not by the image. A text that begins with a digit may be a version that only
     // this code cannot read.
     let too_old = |least: RayVersion| match (cluster.ray_version_text(), cluster.ray_version()) {
@@ -72,7 +72,7 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
             "Use a later Ray, or a token from a Secret.",
         );
     }
-    if text_at(options, "secretName").is_some_and(|name| !name.is_empty()) {
+    if options.filled("secretName").is_some() {
         kubernetes("excludes secretName".to_owned(), "Remove one of the two.");
     }
 }

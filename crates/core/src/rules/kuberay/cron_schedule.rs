@@ -19,13 +19,13 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
         return;
     };
     let has_zone = subject.settings.kuberay >= since::KUBERAY_WITH_TIME_ZONE;
-    if has_zone && text_at(spec, "timeZone") == Some("") {
+    if has_zone && spec.text("timeZone") == Some("") {
         let path = FieldPath::of(&["spec", "timeZone"]);
         let fix =
             "Write a name such as Europe/Berlin, or remove it for the zone of KubeRay's operator.";
         findings.push(RULE.finding(path, "is empty", fix));
     }
-    let Some(schedule) = text_at(spec, "schedule") else {
+    let Some(schedule) = spec.text("schedule") else {
         return;
     };
     let path = FieldPath::of(&["spec", "schedule"]);

@@ -42,7 +42,7 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
         findings.push(RULE.finding(path, problem, fix).in_mode(mode));
     };
     if let Some((job, path)) = subject.object.job()
-        && object_at(job, "deletionStrategy").is_some()
+        && job.object("deletionStrategy").is_some()
     {
         need(path.key("deletionStrategy"), &JOB_DELETION);
     }
@@ -50,18 +50,18 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
         return;
     };
     for group in &cluster.workers {
-        if is_true(group.spec, "suspend") {
+        if group.spec.is_true("suspend") {
             need(group.path().key("suspend"), &JOB_DELETION);
         }
     }
     let path = || subject.object.cluster_path();
     for (key, gate) in OF_CLUSTERS {
-        if object_at(cluster.spec, key).is_some() {
+        if cluster.spec.object(key).is_some() {
             need(path().key(key), gate);
         }
     }
-    let options = object_at(cluster.spec, "gcsFaultToleranceOptions");
-    if options.and_then(|options| text_at(options, "backend")) == Some("rocksdb") {
+    let options = cluster.spec.object("gcsFaultToleranceOptions");
+    if options.and_then(|options| options.text("backend")) == Some("rocksdb") {
         let path = path().key("gcsFaultToleranceOptions").key("backend");
         need(path, &EMBEDDED_STORAGE);
     }

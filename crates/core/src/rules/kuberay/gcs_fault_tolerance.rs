@@ -25,9 +25,9 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
         let text = subject.object.annotation(name)?;
         (subject.object.kind != Kind::RayCronJob && !text.is_empty()).then_some(text)
     };
-    let options = object_at(cluster.spec, "gcsFaultToleranceOptions");
-    let of_redis = options.filter(|options| text_at(options, "backend") != Some("rocksdb"));
-    if of_redis.is_some_and(|options| object_at(options, "storage").is_some()) {
+    let options = cluster.spec.object("gcsFaultToleranceOptions");
+    let of_redis = options.filter(|options| options.text("backend") != Some("rocksdb"));
+    if of_redis.is_some_and(|options| options.object("storage").is_some()) {
         let path = subject.object.cluster_path();
         let path = path.key("gcsFaultToleranceOptions").key("storage");
         let finding = RULE.finding(path, "is for the backend rocksdb", "Remove it.");

@@ -27,8 +27,8 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     };
     // KubeRay sets a RayJob to failed for each of these (`validateDeletionConfiguration`), and makes none of a
     // RayCronJob.
-    let shuts_down = is_true(job, "shutdownAfterJobFinishes");
-    let ttl = job.get("ttlSecondsAfterFinished").and_then(Value::as_i64);
+    let shuts_down = job.is_true("shutdownAfterJobFinishes");
+    let ttl = job.get("ttlSecondsAfterFinished").and_then(Json::as_i64);
     let ttl_path = path.clone().key("ttlSecondsAfterFinished");
     match ttl.unwrap_or_default() {
         ..=-1 => report(ttl_path, "is negative", "Write 0 or more."),
@@ -39,15 +39,15 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
         ),
         _ => {}
     }
-    let Some(strategy) = object_at(job, "deletionStrategy") else {
+    let Some(strategy) = job.object("deletionStrategy") else {
         return;
     };
     let path = path.key("deletionStrategy");
-    let older: Vec<(&str, &Fields)> = ["onSuccess", "onFailure"]
+    let older: Vec<(&str, Fields<'_>)> = ["onSuccess", "onFailure"]
         .into_iter()
-        .filter_map(|key| Some((key, object_at(strategy, key)?)))
+        .filter_map(|key| Some((key, strategy.object(key)?)))
         .collect();
-    let rules = list_at(strategy, "deletionRules");
+    let rules = strategy.list("deletionRules");
     let rules_path = path.clone().key("deletionRules");
     let fault = match (older.len(), rules.is_empty()) {
         (0, true) => Some((&path, "is empty", "Write deletionRules, or remove it.")),
@@ -74,12 +74,12 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     }
     let older = older
         .into_iter()
-        .map(|(key, step)| (path.clone().key(key), text_at(step, "policy")));
+        .map(|(key, step)| (path.clone().key(key), step.text("policy")));
     let policies = older.chain(rules.iter().enumerate().map(|(index, rule)| {
-        let policy = rule.get("policy").and_then(Value::as_str);
+        let policy = rule.get("policy").and_then(Json::as_str);
         (rules_path.clone().index(index), policy)
     }));
-    let selects = object_at(job, "clusterSelector").is_some_and(|labels| !labels.is_empty());
+    let selects = !job.below("clusterSelector").is_empty();
     for (place, policy) in policies {
         findings.extend(check_policy(
             place.key("policy"),
@@ -118,19 +118,19 @@ fn check_policy(
 }
 
 /// Checks each rule by itself, and those of one condition together.
-fn check_conditions(rules: &[Value], path: &FieldPath, findings: &mut Vec<Finding>) {
+fn check_conditions(rules: Items<'_>, path: &FieldPath, findings: &mut Vec<Finding>) {
     let mut by_condition: BTreeMap<(&str, &str), BTreeMap<usize, i64>> = BTreeMap::new();
     for (index, rule) in rules.iter().enumerate() {
         let place = path.clone().index(index).key("condition");
         let mut report = |problem: &str, fix: &str| {
             findings.push(RULE.finding(place.clone(), problem, fix));
         };
-        let Some(condition) = rule.get("condition").and_then(Value::as_object) else {
+        let Some(condition) = rule.get("condition").and_then(Json::as_object) else {
             report("is absent", "Write jobStatus or jobDeploymentStatus.");
             continue;
         };
-        let job = text_at(condition, "jobStatus").map(|status| ("job", status));
-        let deployment = text_at(condition, "jobDeploymentStatus");
+        let job = condition.text("jobStatus").map(|status| ("job", status));
+        let deployment = condition.text("jobDeploymentStatus");
         let Some(status) = job.xor(deployment.map(|status| ("deployment", status))) else {
             report(
                 "names not exactly one status",
@@ -138,13 +138,13 @@ fn check_conditions(rules: &[Value], path: &FieldPath, findings: &mut Vec<Findin
             );
             continue;
         };
-        let ttl = condition.get("ttlSeconds").and_then(Value::as_i64);
+        let ttl = condition.get("ttlSeconds").and_then(Json::as_i64);
         let ttl = ttl.unwrap_or_default();
         if ttl < 0 {
             report("has negative ttlSeconds", "Write ttlSeconds: 0 or more.");
             continue;
         }
-        let policy = rule.get("policy").and_then(Value::as_str);
+        let policy = rule.get("policy").and_then(Json::as_str);
         let Some(rank) = ORDER.iter().position(|name| Some(*name) == policy) else {
             continue;
         };

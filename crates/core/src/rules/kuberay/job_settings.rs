@@ -23,7 +23,7 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
         findings.push(RULE.finding(place, problem, fix));
     };
     check_cluster_and_mode(job, &mut report);
-    if is_true(job, "suspend") && !is_true(job, "shutdownAfterJobFinishes") {
+    if job.is_true("suspend") && !job.is_true("shutdownAfterJobFinishes") {
         report(
             &["suspend"],
             "needs shutdownAfterJobFinishes: true",
@@ -36,7 +36,8 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
         Some(Ok(document)) => document.value.is_object() || document.value.is_null(),
         Some(Err(_)) => false,
     };
-    if text_at(job, "runtimeEnvYAML").is_some_and(|text| !is_yaml_object(text)) {
+    let environment = job.text("runtimeEnvYAML");
+    if environment.is_some_and(|text| !is_yaml_object(text)) {
         report(
             &["runtimeEnvYAML"],
             "is not an object in YAML",
@@ -48,7 +49,7 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
         ("preRunningDeadlineSeconds", 1),
         ("backoffLimit", 0),
     ] {
-        let number = job.get(key).and_then(Value::as_i64);
+        let number = job.get(key).and_then(Json::as_i64);
         if number.is_some_and(|number| number < least) {
             report(
                 &[key],
@@ -61,17 +62,18 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
 
 /// Checks that the job has a cluster, and what excludes one that it only selects; then what the mode of
 /// submission excludes.
-fn check_cluster_and_mode(job: &Fields, report: &mut dyn FnMut(&[&'static str], &str, &str)) {
+fn check_cluster_and_mode(job: Fields<'_>, report: &mut dyn FnMut(&[&'static str], &str, &str)) {
     let is_set = |key: &str| job.get(key).is_some_and(|value| !value.is_null());
-    let retries = job.get("backoffLimit").and_then(Value::as_i64);
+    let retries = job.get("backoffLimit").and_then(Json::as_i64);
     let retries = retries.is_some_and(|limit| limit > 0);
-    let mode = text_at(job, "submissionMode");
-    if let Some(labels) = object_at(job, "clusterSelector").filter(|labels| !labels.is_empty()) {
-        if is_true(job, "suspend") {
+    let mode = job.text("submissionMode");
+    let labels = job.below("clusterSelector");
+    if !labels.is_empty() {
+        if job.is_true("suspend") {
             let problem = "is not possible with clusterSelector";
             report(&["suspend"], problem, "Remove suspend.");
         }
-        if text_at(labels, "ray.io/cluster").is_none_or(str::is_empty) {
+        if labels.filled("ray.io/cluster").is_none() {
             let fix = "Write the name of a RayCluster as ray.io/cluster.";
             report(&["clusterSelector"], "names no cluster", fix);
         }
@@ -102,7 +104,9 @@ fn check_cluster_and_mode(job: &Fields, report: &mut dyn FnMut(&[&'static str], 
     }
     // In this mode KubeRay runs the submitter as a container of the head pod.
     let head = ["rayClusterSpec", "headGroupSpec", "template", "spec"];
-    let policy = object_in(job, &head).and_then(|pod| text_at(pod, "restartPolicy"));
+    let policy = job
+        .object_in(&head)
+        .and_then(|pod| pod.text("restartPolicy"));
     if policy.is_some_and(|policy| !matches!(policy, "" | "Never")) {
         let [cluster, group, template, spec] = head;
         report(

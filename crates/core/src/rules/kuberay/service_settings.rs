@@ -36,8 +36,8 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     // KubeRay names the Services of a RayService itself, that of the head among them (`ValidateRayServiceSpec`).
     let head = subject.cluster().and_then(|cluster| cluster.head.as_ref());
     if let Some(head) = head
-        && let Some(metadata) = object_in(head.spec, &["headService", "metadata"])
-        && text_at(metadata, "name").is_some_and(|name| !name.is_empty())
+        && let Some(metadata) = head.spec.object_in(&["headService", "metadata"])
+        && metadata.text("name").is_some_and(|name| !name.is_empty())
     {
         let path = head.path().key("headService").key("metadata").key("name");
         report(path, "is not allowed in a RayService", "Remove the name.");
@@ -46,16 +46,16 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
         return;
     };
     let delay = "rayClusterDeletionDelaySeconds";
-    let seconds = spec.get(delay).and_then(Value::as_i64);
+    let seconds = spec.get(delay).and_then(Json::as_i64);
     if seconds.is_some_and(|seconds| seconds < 0) {
         let path = FieldPath::of(&["spec", delay]);
         report(path, "is negative", "Write 0 or more.");
     }
-    let Some(strategy) = object_at(spec, "upgradeStrategy") else {
+    let Some(strategy) = spec.object("upgradeStrategy") else {
         return;
     };
     let path = FieldPath::of(&["spec", "upgradeStrategy"]);
-    match text_at(strategy, "type") {
+    match strategy.text("type") {
         None | Some("NewCluster" | "None") => {}
         Some(INCREMENTAL) if !subject.settings.has_gate(&INCREMENTAL_UPGRADE) => {}
         Some(INCREMENTAL) => {
@@ -66,7 +66,7 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
             }
             let surge_bounds_step = subject.settings.kuberay >= since::KUBERAY_WITH_STEP_IN_SURGE;
             let path = path.key("clusterUpgradeOptions");
-            let Some(options) = object_at(strategy, "clusterUpgradeOptions") else {
+            let Some(options) = strategy.object("clusterUpgradeOptions") else {
                 let fix = "Write gatewayClassName, stepSizePercent and intervalSeconds there.";
                 report(path, &format!("{INCREMENTAL} needs it"), fix);
                 return;
@@ -85,12 +85,12 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
 
 /// The keys of an upgrade's options that KubeRay refuses, each with the problem and its fix.
 fn option_faults(
-    options: &Fields,
+    options: Fields<'_>,
     surge_bounds_step: bool,
 ) -> Vec<(&'static str, String, &'static str)> {
     let mut faults = Vec::new();
     let mut add = |key, problem: &str, fix| faults.push((key, problem.to_owned(), fix));
-    let number = |key| options.get(key).and_then(Value::as_i64);
+    let number = |key| options.get(key).and_then(Json::as_i64);
     let surge = number("maxSurgePercent").unwrap_or(100);
     let step = number("stepSizePercent");
     if !(0..=100).contains(&surge) {
@@ -109,7 +109,7 @@ fn option_faults(
         let problem = "is absent, or not positive";
         add("intervalSeconds", problem, "Write 1 or more.");
     }
-    if text_at(options, "gatewayClassName").is_none_or(str::is_empty) {
+    if options.text("gatewayClassName").is_none_or(str::is_empty) {
         let fix = "Write the name of a GatewayClass.";
         add("gatewayClassName", "is absent", fix);
     }

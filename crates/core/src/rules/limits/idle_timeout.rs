@@ -22,7 +22,7 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
         return;
     };
     // A group's own timeout takes precedence over the general one, so each is compared by itself.
-    let general = cluster.autoscaler_option(KEY).and_then(Value::as_i64);
+    let general = cluster.autoscaler_option(KEY).and_then(Json::as_i64);
     let general = general.map(|seconds| (seconds, cluster.option_path(KEY)));
     let groups = cluster.workers.iter();
     let of_groups = groups.filter_map(|group| Some((group.integer(KEY)?, group.path().key(KEY))));

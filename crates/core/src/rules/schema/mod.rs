@@ -7,11 +7,12 @@ pub mod refused_value;
 pub mod unknown_field;
 
 use crate::finding::Finding;
-use crate::ray::{Fields, RayVersion};
+use crate::json::Fields;
+use crate::ray::RayVersion;
 use crate::schema::{SchemaFault, deviations};
 
 /// The findings about `object` as it is written, for this version of KubeRay.
-pub fn find(object: &Fields, kuberay: RayVersion) -> Vec<Finding> {
+pub fn find(object: Fields<'_>, kuberay: RayVersion) -> Vec<Finding> {
     let deviations = deviations(object, kuberay).into_iter();
     deviations
         .map(|(path, fault)| match fault {

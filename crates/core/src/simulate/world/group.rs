@@ -3,12 +3,12 @@
 use std::rc::Rc;
 
 use serde::Deserialize as _;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::pod_level::fill_in;
 use crate::plan::ProblemReason;
+use crate::ray::Role;
 use crate::ray::container::MEMORY_MONITOR;
-use crate::ray::{Fields, Role};
 use crate::snapshot::cluster_object::ClusterObject;
 use crate::snapshot::group_spec::GroupSpec;
 use crate::snapshot::pod_object::PodSpec;
@@ -32,7 +32,7 @@ pub struct SimulatedGroup {
     /// The spec of its pods.
     pub pod: PodSpec,
     /// The fields of the pod's template that decide on which Kubernetes nodes it may be.
-    pub placement: Rc<Fields>,
+    pub placement: Rc<Map<String, Value>>,
     /// The GPUs of a pod.
     pub gpus: i64,
     /// The resources with which its Ray nodes start.
@@ -122,7 +122,7 @@ fn read(group: &GroupSpec, object: &Value) -> Result<SimulatedGroup, String> {
 }
 
 /// The GPUs of a container by its limits, whoever makes them.
-fn gpus(limits: Option<&Fields>) -> i64 {
+fn gpus(limits: Option<&Map<String, Value>>) -> i64 {
     let gpus = limits.into_iter().flatten().filter_map(|(name, amount)| {
         let amount = amount.as_i64().or_else(|| amount.as_str()?.parse().ok());
         amount.filter(|_| name.ends_with("/gpu"))

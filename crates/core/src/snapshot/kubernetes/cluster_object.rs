@@ -7,10 +7,11 @@ use serde::{Serialize, Serializer};
 use serde_json::{Number, Value};
 
 use super::group_spec::{GroupSpec, idle_timeout};
+use crate::json::{Fields, Json};
 use crate::ray::initial_sizes::{self, InitialSizes};
 use crate::ray::ippr::ANNOTATION;
 use crate::ray::kueue::QUEUE;
-use crate::ray::{Cluster, Fields, Ippr, Kind, Role, is_true, list_at, object_at, text_at};
+use crate::ray::{Cluster, Ippr, Kind, Role};
 
 /// A RayCluster.
 #[derive(Debug, Clone)]
@@ -73,29 +74,23 @@ impl Default for ClusterObject {
 
 impl From<Value> for ClusterObject {
     fn from(object: Value) -> Self {
-        let part = |key| object.as_object().and_then(|root| object_at(root, key));
-        let metadata = part("metadata");
-        let annotations = metadata.and_then(|metadata| object_at(metadata, "annotations"));
-        let ippr = annotations.and_then(|annotations| text_at(annotations, ANNOTATION));
-        let sizes =
-            annotations.and_then(|annotations| text_at(annotations, initial_sizes::ANNOTATION));
-        let labels = metadata.and_then(|metadata| object_at(metadata, "labels"));
-        let queue = labels.and_then(|labels| text_at(labels, QUEUE));
-        let version = metadata.and_then(|metadata| text_at(metadata, "resourceVersion"));
+        let root = Json::from(&object).as_object().unwrap_or_default();
+        let metadata = root.below("metadata");
+        let annotations = metadata.below("annotations");
+        let sizes = annotations.text(initial_sizes::ANNOTATION);
         // KubeRay removes the condition as soon as it has made all pods. (KubeRay, `ReplicaFailure`
         // in `raycluster_types.go`.)
-        let conditions = part("status").map_or(&[][..], |status| list_at(status, "conditions"));
-        let mut conditions = conditions.iter().filter_map(Value::as_object);
-        let fails_to_create = conditions.any(|condition| {
-            let is = |key, value| text_at(condition, key) == Some(value);
+        let conditions = root.below("status").list("conditions");
+        let fails_to_create = conditions.objects().any(|condition| {
+            let is = |key, value| condition.text(key) == Some(value);
             is("type", "ReplicaFailure") && is("status", "True") && is("reason", CREATE_FAILED)
         });
-        let ippr = Ippr::parse(ippr.unwrap_or_default());
+        let ippr = Ippr::parse(annotations.text(ANNOTATION).unwrap_or_default());
         Self {
-            resource_version: version.map(str::to_owned),
+            resource_version: metadata.text("resourceVersion").map(str::to_owned),
             initial_sizes: sizes.map(InitialSizes::parse).unwrap_or_default(),
-            is_queued: queue.is_some_and(|queue| !queue.is_empty()),
-            spec: part("spec").map(|spec| ClusterSpec::of(spec, &ippr)),
+            is_queued: metadata.below("labels").filled(QUEUE).is_some(),
+            spec: root.object("spec").map(|spec| ClusterSpec::of(spec, &ippr)),
             ippr,
             fails_to_create,
             object,
@@ -124,17 +119,17 @@ impl ClusterObject {
 }
 
 impl ClusterSpec {
-    fn of(spec: &Fields, ippr: &Ippr) -> Self {
+    fn of(spec: Fields<'_>, ippr: &Ippr) -> Self {
         let cluster = Cluster::parse(Kind::RayCluster, spec);
         let upscaling = cluster.autoscaler_option("upscalingMode");
         // Without `timeoutSeconds` a cluster does not end. (Ray, `cloud_provider.py`,
         // `_refresh_idle_termination_config`.)
-        let end = object_at(spec, "idleTerminationOptions");
+        let end = spec.object("idleTerminationOptions");
         let timeout = end.and_then(|end| end.get("timeoutSeconds")?.as_number());
         let idle_end = end.zip(timeout).map(|(end, timeout)| IdleEnd {
             timeout: timeout.clone(),
-            policy: text_at(end, "policy").unwrap_or("Suspend").to_owned(),
-            is_suspended: is_true(spec, "idleSuspend"),
+            policy: end.text("policy").unwrap_or("Suspend").to_owned(),
+            is_suspended: spec.is_true("idleSuspend"),
         });
         Self {
             groups: (cluster.groups())
@@ -142,9 +137,12 @@ impl ClusterSpec {
                 .collect(),
             // Ray reads this key without checking that it is there, and takes null options for no
             // map: it fails on both, in every round (RF226).
-            lists_workers: spec.get("workerGroupSpecs").is_some_and(Value::is_array),
-            has_null_options: spec.get("autoscalerOptions").is_some_and(Value::is_null),
-            conservative: upscaling.and_then(Value::as_str) == Some("Conservative"),
+            lists_workers: spec
+                .get("workerGroupSpecs")
+                .and_then(Json::as_array)
+                .is_some(),
+            has_null_options: spec.get("autoscalerOptions").is_some_and(Json::is_null),
+            conservative: upscaling.and_then(Json::as_str) == Some("Conservative"),
             idle_timeout: idle_timeout(cluster.autoscaler_options()),
             idle_end,
         }

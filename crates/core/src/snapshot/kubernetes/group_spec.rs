@@ -6,16 +6,14 @@ use serde_json::Value;
 use super::pod_object::{PodObject, PodSpec, Resources};
 use super::requests::requests;
 use crate::hash::HashSet;
+use crate::json::{Fields, Json};
 use crate::path::FieldPath;
 use crate::ray::container::MEMORY_MONITOR;
 use crate::ray::group::HEAD_NAME;
 use crate::ray::node_resources::{NodeResources, ResourceError};
 use crate::ray::pod_size::PodLevelBound;
 use crate::ray::resource::{Amounts, Size, bytes, cores};
-use crate::ray::{
-    Cluster, Container, Fields, Group, Ippr, Kind, ReconcileMode, Resource, Role, is_true, label,
-    list_at, object_at, text_at,
-};
+use crate::ray::{Cluster, Container, Group, Ippr, Kind, ReconcileMode, Resource, Role, label};
 
 /// More nodes than any cluster has. Numbers above it, which KubeRay's own types cannot hold, are
 /// read as this number, so that sums of them stay in range.
@@ -95,17 +93,17 @@ pub struct GroupSpec {
 }
 
 /// `idleTimeoutSeconds`, if it is a number or null.
-pub(super) fn idle_timeout(fields: Option<&Fields>) -> Option<Value> {
+pub(super) fn idle_timeout(fields: Option<Fields<'_>>) -> Option<Value> {
     let timeout = fields?.get("idleTimeoutSeconds")?;
-    (timeout.is_number() || timeout.is_null()).then(|| timeout.clone())
+    matches!(timeout, Json::Number(_) | Json::Null).then(|| timeout.to_value())
 }
 
 impl GroupSpec {
     pub(super) fn of(cluster: &Cluster<'_>, group: &Group<'_>, ippr: &Ippr) -> Self {
-        let labels = object_at(group.spec, "labels");
-        let strategy = object_at(group.spec, "scaleStrategy");
+        let labels = group.spec.object("labels");
+        let strategy = group.spec.object("scaleStrategy");
         let to_delete = to_delete(strategy);
-        let selector = (group.pod_spec).and_then(|spec| object_at(spec, "nodeSelector"));
+        let selector = (group.pod_spec).and_then(|spec| spec.object("nodeSelector"));
         let pod = pod(group);
         let container = group.ray_container;
         let resources = NodeResources::of(group);
@@ -131,7 +129,7 @@ impl GroupSpec {
             min: 0,
             max: 0,
             priority: group.integer("priority").unwrap_or(0),
-            suspended: is_true(group.spec, "suspend"),
+            suspended: group.spec.is_true("suspend"),
             idle_timeout: idle_timeout(Some(group.spec)),
             labels: texts(labels),
             bad_label: bad_label(labels),
@@ -156,7 +154,7 @@ impl GroupSpec {
                 .is_none_or(|every_ms| every_ms.trim() != "0"),
             listed: to_delete.iter().flatten().flatten().cloned().collect(),
             to_delete,
-            scale_gates: scale_gates(strategy),
+            scale_gates: scale_gates(strategy.unwrap_or_default()),
         };
         spec.derive(ippr);
         spec
@@ -213,31 +211,30 @@ impl GroupSpec {
 }
 
 /// The key of the first label that Kubernetes would not take.
-fn bad_label(labels: Option<&Fields>) -> Option<String> {
-    let mut labels = labels.into_iter().flatten();
+fn bad_label(labels: Option<Fields<'_>>) -> Option<String> {
+    let mut labels = labels.unwrap_or_default().iter();
     let (key, _) = labels
         .find(|(key, value)| !label::is_key(key) || !value.as_str().is_some_and(label::is_value))?;
-    Some(key.clone())
+    Some(key.to_owned())
 }
 
 /// The pods that KubeRay is asked to delete; one that is no text is `None`.
-fn to_delete(strategy: Option<&Fields>) -> Option<Vec<Option<String>>> {
-    let pods = list_at(strategy?, "workersToDelete").iter();
+fn to_delete(strategy: Option<Fields<'_>>) -> Option<Vec<Option<String>>> {
+    let pods = strategy?.list("workersToDelete").iter();
     Some(pods.map(|pod| pod.as_str().map(str::to_owned)).collect())
 }
 
 /// The names of the gates that keep the group from growing.
-fn scale_gates(strategy: Option<&Fields>) -> Vec<String> {
-    let gates = strategy.map_or(&[][..], |strategy| list_at(strategy, "scaleGate"));
-    let gates = gates.iter().take(SCALE_GATES);
-    let gates = gates.filter_map(|gate| text_at(gate.as_object()?, "name"));
-    gates.map(str::to_owned).collect()
+fn scale_gates(strategy: Fields<'_>) -> Vec<String> {
+    let gates = strategy.list("scaleGate").iter().take(SCALE_GATES);
+    let names = gates.filter_map(|gate| gate.as_object()?.text("name"));
+    names.map(str::to_owned).collect()
 }
 
 /// A pod of the group, as its template has it.
 fn pod(group: &Group<'_>) -> PodObject {
-    let template = object_at(group.spec, "template").and_then(|template| template.get("spec"));
-    let spec = template.and_then(|spec| PodSpec::deserialize(spec).ok());
+    let spec = group.spec.below("template").get("spec");
+    let spec = spec.and_then(|spec| PodSpec::deserialize(spec.to_value()).ok());
     PodObject {
         spec: spec.unwrap_or_default(),
         ..PodObject::default()
@@ -255,16 +252,21 @@ fn within_pod(cluster: &Cluster<'_>, group: &Group<'_>) -> Amounts {
 
 /// The limits of a container whose names have a prefix.
 fn devices(container: Container<'_>) -> Vec<String> {
-    let limits = container.limits.into_iter().flatten();
-    let names = limits.map(|(name, _)| name.clone());
+    let limits = container.limits.unwrap_or_default().iter();
+    let names = limits.map(|(name, _)| name.to_owned());
     sorted(names.filter(|name| name.contains('/')).collect())
 }
 
 /// The entries of an object. A value that is no text is empty.
-fn texts(fields: Option<&Fields>) -> Vec<(String, String)> {
-    let entries = fields.into_iter().flatten();
+fn texts(fields: Option<Fields<'_>>) -> Vec<(String, String)> {
+    let entries = fields.unwrap_or_default().iter();
     entries
-        .map(|(key, value)| (key.clone(), value.as_str().unwrap_or_default().to_owned()))
+        .map(|(key, value)| {
+            (
+                key.to_owned(),
+                value.as_str().unwrap_or_default().to_owned(),
+            )
+        })
         .collect()
 }
 
@@ -296,9 +298,9 @@ fn base(container: Container<'_>) -> Option<Size> {
 }
 
 fn restarts(container: Container<'_>) -> bool {
-    let mut policies = list_at(container.spec, "resizePolicy").iter();
+    let mut policies = container.spec.list("resizePolicy").iter();
     policies.any(|policy| {
-        let text = |key| policy.get(key).and_then(Value::as_str);
+        let text = |key| policy.get(key).and_then(Json::as_str);
         matches!(text("resourceName"), Some("cpu" | "memory"))
             && !matches!(text("restartPolicy"), None | Some("NotRequired"))
     })

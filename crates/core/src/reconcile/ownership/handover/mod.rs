@@ -28,7 +28,7 @@
 use json_patch::Patch;
 use serde_json::Value;
 
-use crate::ray::{Kind, RayObject, text_at};
+use crate::ray::{Kind, RayObject};
 use crate::reconcile::effects::replicas::annotate;
 use crate::reconcile::ownership::record::{HandoverRecord, NOBODY, ScalerRole, TAKING};
 
@@ -122,9 +122,7 @@ impl Handover {
             // The cluster never had a head, so that no process ever called its GCS and no effects can be under way.
             (HandoverRecord::Absent, None) if !has_head => write(&own),
             _ => {
-                let version = object
-                    .metadata()
-                    .and_then(|of| text_at(of, "resourceVersion"));
+                let version = object.metadata().and_then(|of| of.text("resourceVersion"));
                 version.and_then(|version| write(&format!("{TAKING}{version}/{own}")))
             }
         };

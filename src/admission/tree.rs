@@ -25,6 +25,9 @@ pub struct TreeArena {
 const ITEM: usize = 4 * size_of::<Json<'_>>();
 const FIELD: usize = 4 * size_of::<(&str, Json<'_>)>();
 
+/// The memory of a number besides, which an item refers to.
+const NUMBER: usize = 2 * size_of::<Number>();
+
 /// The size of the findings in a group: about half a dozen.
 const FOUND: usize = 4 << 10;
 
@@ -46,8 +49,9 @@ impl TreeArena {
             .ok_or_else(|| E::custom("too many values"))
     }
 
-    fn number(&self, number: impl Into<Number>) -> Json<'_> {
-        Json::Number(self.memory.alloc(number.into()))
+    fn number<E: de::Error>(&self, number: impl Into<Number>) -> Result<Json<'_>, E> {
+        self.take(NUMBER)?;
+        Ok(Json::Number(self.memory.alloc(number.into())))
     }
 }
 
@@ -189,17 +193,17 @@ impl<'de: 't, 't> Visitor<'de> for TreeReader<'_, 't> {
         Ok(Json::Bool(value))
     }
 
-    fn visit_u64<E>(self, value: u64) -> Result<Json<'t>, E> {
-        Ok(self.arena.number(value))
+    fn visit_u64<E: de::Error>(self, value: u64) -> Result<Json<'t>, E> {
+        self.arena.number(value)
     }
 
-    fn visit_i64<E>(self, value: i64) -> Result<Json<'t>, E> {
-        Ok(self.arena.number(value))
+    fn visit_i64<E: de::Error>(self, value: i64) -> Result<Json<'t>, E> {
+        self.arena.number(value)
     }
 
-    fn visit_f64<E>(self, value: f64) -> Result<Json<'t>, E> {
+    fn visit_f64<E: de::Error>(self, value: f64) -> Result<Json<'t>, E> {
         // JSON has no number that is not finite.
-        Ok(Number::from_f64(value).map_or(Json::Null, |number| self.arena.number(number)))
+        Number::from_f64(value).map_or(Ok(Json::Null), |number| self.arena.number(number))
     }
 
     fn visit_borrowed_str<E>(self, value: &'de str) -> Result<Json<'t>, E> {

@@ -1,7 +1,6 @@
 //! Writes to `pods/resize`, which rule RF401 checks.
 
 use k8s_openapi::jiff::Timestamp;
-use rayfit_core::json::{Fields, Json};
 use rayfit_core::judge::{Verdict, fold};
 use rayfit_core::policy::{EffectivePolicy, Mode};
 use rayfit_core::ray::{Kind, RayObject};
@@ -25,17 +24,15 @@ pub(super) fn judge(
         return Ok(Verdict::default());
     };
     // The pod shows of its RayCluster the name, the namespace, and the labels that KubeRay copied.
-    let metadata = old.object("metadata");
-    let labels = metadata.and_then(|metadata| metadata.object("labels"));
-    let name = labels.and_then(|labels| labels.get("ray.io/cluster"));
-    let namespace = metadata.and_then(|metadata| metadata.get("namespace"));
+    let metadata = old.below("metadata");
+    let labels = metadata.below("labels");
     let cluster = json!({
         "apiVersion": "ray.io/v1",
         "kind": Kind::RayCluster.name(),
         "metadata": {
-            "name": name.map(Json::to_value),
-            "namespace": namespace.map(Json::to_value),
-            "labels": labels.map(Fields::to_map),
+            "name": labels.text("ray.io/cluster"),
+            "namespace": metadata.text("namespace"),
+            "labels": labels.to_map(),
         },
     });
     let Some(cluster) = RayObject::parse(&cluster) else {

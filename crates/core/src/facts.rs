@@ -16,7 +16,6 @@
 mod file;
 mod known;
 pub mod limits;
-mod metadata;
 pub mod node;
 mod objects;
 pub mod pods;

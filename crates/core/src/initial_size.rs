@@ -94,7 +94,7 @@ impl NewPod {
             return Err(LeftAsMade::IsGated);
         }
         // KubeRay takes the first container for Ray's.
-        let container = spec.list("containers").first();
+        let container = spec.list("containers").get(0);
         let resources = container.and_then(|container| container.get("resources"));
         let resources = resources.and_then(|all| Resources::deserialize(all.to_value()).ok());
         let mut names = [cluster, cluster_uid, group].into_iter();

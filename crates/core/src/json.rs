@@ -38,18 +38,6 @@ impl<'a> From<&'a Value> for Json<'a> {
     }
 }
 
-impl<'a> From<Fields<'a>> for Json<'a> {
-    fn from(fields: Fields<'a>) -> Self {
-        Self::Object(fields)
-    }
-}
-
-impl From<Json<'_>> for Value {
-    fn from(value: Json<'_>) -> Self {
-        value.to_value()
-    }
-}
-
 /// Equal to a string of the same text.
 impl PartialEq<&str> for Json<'_> {
     fn eq(&self, text: &&str) -> bool {
@@ -63,22 +51,9 @@ impl<'a> Json<'a> {
         matches!(self, Self::Null)
     }
 
-    /// The value, if it is `true` or `false`.
-    pub fn as_bool(self) -> Option<bool> {
-        match self {
-            Self::Bool(value) => Some(value),
-            _ => None,
-        }
-    }
-
     /// The value, if it is a whole number within the bounds of an `i64`.
     pub fn as_i64(self) -> Option<i64> {
         self.as_number()?.as_i64()
-    }
-
-    /// The value, if it is a whole number within the bounds of a `u64`.
-    pub fn as_u64(self) -> Option<u64> {
-        self.as_number()?.as_u64()
     }
 
     /// The value, if it is a number, as the nearest `f64`.
@@ -92,11 +67,6 @@ impl<'a> Json<'a> {
             Self::Number(number) => Some(number),
             _ => None,
         }
-    }
-
-    /// True for a string.
-    pub fn is_string(self) -> bool {
-        self.as_str().is_some()
     }
 
     /// The value, if it is a string.
@@ -344,11 +314,6 @@ impl<'a> Items<'a> {
             HeldItems::Values(items) => items.get(index).map(Json::from),
             HeldItems::Read(items) => items.get(index).copied(),
         }
-    }
-
-    /// The first item.
-    pub fn first(self) -> Option<Json<'a>> {
-        self.get(0)
     }
 
     /// The items, in their order.

@@ -7,7 +7,6 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
-use super::metadata::metadata_text;
 use super::{
     DEFAULT_NAMESPACE, Facts, KubernetesVersion, LimitRange, Node, Nodes, RayPod, ResourceQuota,
 };
@@ -73,7 +72,10 @@ fn by_namespace<T>(
 ) -> Result<BTreeMap<String, Vec<T>>, String> {
     let mut map: BTreeMap<String, Vec<T>> = BTreeMap::new();
     let named = |object: Fields<'_>| {
-        let namespace = metadata_text(object, "namespace").unwrap_or(DEFAULT_NAMESPACE);
+        let namespace = object
+            .below("metadata")
+            .text("namespace")
+            .unwrap_or(DEFAULT_NAMESPACE);
         (namespace.to_owned(), one(object))
     };
     for (namespace, item) in read(items, place, named)? {
@@ -107,9 +109,9 @@ fn facts(file: &FactsFile) -> Result<Facts, String> {
 
 /// The name and the labels of an object.
 fn labelled(object: Fields<'_>) -> (String, BTreeMap<String, String>) {
-    let name = metadata_text(object, "name").unwrap_or_default();
-    let labels = object.below("metadata").below("labels");
-    (name.to_owned(), labels.texts().collect())
+    let metadata = object.below("metadata");
+    let name = metadata.text("name").unwrap_or_default();
+    (name.to_owned(), metadata.below("labels").texts().collect())
 }
 
 #[cfg(test)]

@@ -1,6 +1,5 @@
 //! Limits of a namespace: limit ranges and resource quotas.
 
-use super::metadata::metadata_text;
 use crate::json::Fields;
 use crate::quantity::Quantity;
 use crate::ray::resource::{Amounts, Resource};
@@ -15,6 +14,11 @@ fn amounts_of(list: Fields<'_>, prefix: &str) -> Amounts {
         cpu: amount(Resource::Cpu),
         memory: amount(Resource::Memory),
     }
+}
+
+fn name_of(object: Fields<'_>) -> String {
+    let metadata = object.below("metadata");
+    metadata.text("name").unwrap_or_default().to_owned()
 }
 
 /// The maxima of a LimitRange, and the limits that it gives.
@@ -43,7 +47,7 @@ impl LimitRange {
         };
         let max_of = |kind| amounts(kind, "max").fold(Amounts::default(), Amounts::min);
         Self {
-            name: metadata_text(object, "name").unwrap_or_default().to_owned(),
+            name: name_of(object),
             container_max: max_of("Container"),
             // Kubernetes does not promise which of several defaults a container gets; rules ask for
             // the most that it may use.
@@ -75,7 +79,7 @@ impl ResourceQuota {
         let mut scopes = spec.list("scopes").iter();
         let selector = spec.below("scopeSelector");
         Self {
-            name: metadata_text(object, "name").unwrap_or_default().to_owned(),
+            name: name_of(object),
             // `cpu` is short for `requests.cpu`.
             requests: amounts("requests.").min(amounts("")),
             limits: amounts("limits."),

@@ -2,7 +2,6 @@
 
 use serde::Deserialize;
 
-use super::metadata::metadata_text;
 use crate::json::Fields;
 use crate::quantity::Quantity;
 use crate::ray::Resource;
@@ -40,7 +39,7 @@ pub struct NodeTaint {
 impl Node {
     /// Reads a Node object; fields that are absent or of a wrong type read as empty.
     pub fn read(object: Fields<'_>) -> Self {
-        let spec = object.below("spec");
+        let (metadata, spec) = (object.below("metadata"), object.below("spec"));
         let allocatable = object.below("status").below("allocatable");
         let amount = |resource: Resource| {
             let value = allocatable.get(resource.name())?;
@@ -58,8 +57,8 @@ impl Node {
         let taints =
             taints.filter(|taint| matches!(taint.effect.as_str(), "NoSchedule" | "NoExecute"));
         Self {
-            name: metadata_text(object, "name").unwrap_or_default().to_owned(),
-            labels: object.below("metadata").below("labels").texts().collect(),
+            name: metadata.text("name").unwrap_or_default().to_owned(),
+            labels: metadata.below("labels").texts().collect(),
             taints: taints.collect(),
             unschedulable: spec.is_true("unschedulable"),
             cpu: amount(Resource::Cpu).unwrap_or_default(),

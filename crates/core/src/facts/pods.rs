@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use super::metadata::metadata_text;
 use crate::json::{Fields, Json};
 use crate::ray::resource::Amounts;
 use crate::ray::{Container, Resource};
@@ -38,12 +37,12 @@ impl RayPod {
         }
         let containers = object.below("spec").list("containers");
         // KubeRay and Ray both take the first container for the one in which Ray runs.
-        let ray = containers.first().and_then(Json::as_object);
+        let ray = containers.get(0).and_then(Json::as_object);
         let container = ray.map(|ray| Container::new(0, ray));
         let amount = |resource: Resource| container?.size(resource.name());
         Some(Self {
-            namespace: metadata_text(object, "namespace")?.to_owned(),
-            name: metadata_text(object, "name")?.to_owned(),
+            namespace: metadata.text("namespace")?.to_owned(),
+            name: metadata.text("name")?.to_owned(),
             cluster: labels.text(CLUSTER)?.to_owned(),
             group: labels.text("ray.io/group").unwrap_or_default().to_owned(),
             amounts: Amounts {

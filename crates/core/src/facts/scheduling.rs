@@ -122,7 +122,7 @@ fn requirement_holds<'n>(requirement: Json<'_>, actual: impl Fn(&str) -> Option<
     let listed = || values.iter().any(|value| value.as_str() == actual);
     // The label and the value that it is compared with, as integers. Kubernetes requires exactly one value.
     let numbers = || -> Option<(i64, i64)> {
-        let bound = values.first().filter(|_| values.len() == 1)?;
+        let bound = values.get(0).filter(|_| values.len() == 1)?;
         Some((actual?.parse().ok()?, bound.as_str()?.parse().ok()?))
     };
     match requirement.text("operator").unwrap_or_default() {

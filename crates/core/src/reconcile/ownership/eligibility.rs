@@ -100,7 +100,7 @@ pub fn eligibility(
         return Err(Ineligible::ManagedBy(manager.to_owned()));
     }
     // Once by its user, once because nobody used it.
-    let is_set = |key: &str| spec.and_then(|spec| spec.get(key)?.as_bool()) == Some(true);
+    let is_set = |key: &str| spec.is_some_and(|spec| spec.is_true(key));
     if is_set("suspend") || is_set("idleSuspend") {
         return Err(Ineligible::Suspended);
     }

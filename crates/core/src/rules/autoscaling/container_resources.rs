@@ -76,13 +76,13 @@ pub(super) fn report_above_limits(
         let fix = format!("Write {resource}: {limit} here, or raise the limit to {request}.");
         let finding = rule.finding(path, problem, fix);
         let finding = finding.valued(format!("request {request} > limit {limit}"));
-        findings.push(finding.mended_by(mend));
+        findings.push(finding.mended_by(mend.to_value()));
     }
 }
 
 fn check_amount(resource: &str, value: Json<'_>, path: impl Fn() -> FieldPath) -> Option<Finding> {
     let finding = match Quantity::from_json(value) {
-        Err(QuantityError::Syntax) if value.is_string() => {
+        Err(QuantityError::Syntax) if value.as_str().is_some() => {
             let mut kinds = Resource::ALL.into_iter();
             let kind = kinds.find(|kind| kind.name() == resource);
             let meant = kind.and_then(|kind| meant(value.as_str()?, kind));

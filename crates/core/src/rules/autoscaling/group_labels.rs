@@ -52,7 +52,7 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
             };
             let path = group.path().key("labels").key(key.to_owned());
             let finding = RULE.finding(path, problem, fix).valued(shown(value));
-            findings.push(if value.is_string() {
+            findings.push(if value.as_str().is_some() {
                 finding
             } else {
                 finding.because("The API server refuses the object.")

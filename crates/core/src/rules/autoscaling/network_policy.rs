@@ -48,24 +48,22 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
 /// True if an ingress rule lets somebody outside of the namespace reach that port, as far as can be told without the
 /// labels of namespaces.
 fn admits(rule: Fields<'_>, port: u16) -> bool {
-    let is_elsewhere = |peer: Json<'_>| {
-        ["namespaceSelector", "ipBlock"]
-            .iter()
-            .any(|key| peer.get(key).is_some_and(|value| !value.is_null()))
+    let is_elsewhere = |peer: Fields<'_>| {
+        peer.object("namespaceSelector").is_some() || peer.object("ipBlock").is_some()
     };
     let (peers, ports) = (rule.list("from"), rule.list("ports"));
     // An empty list stands for all.
-    (peers.is_empty() || peers.iter().any(is_elsewhere))
+    (peers.is_empty() || peers.objects().any(is_elsewhere))
         && (ports.is_empty() || ports.objects().any(|entry| covers(entry, port)))
 }
 
 /// True if an entry of `ports` is about that port. A name is taken for that of the GCS.
 fn covers(entry: Fields<'_>, port: u16) -> bool {
     let is_tcp = matches!(entry.text("protocol"), None | Some("TCP"));
-    let number = |key: &str| entry.get(key).and_then(Json::as_u64);
+    let number = |key: &str| entry.get(key).and_then(Json::as_i64);
     let is_in = number("port").is_none_or(|first| {
         let last = number("endPort").unwrap_or(first);
-        (first..=last).contains(&u64::from(port))
+        (first..=last).contains(&i64::from(port))
     });
     is_tcp && is_in
 }

@@ -22,7 +22,7 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
         for (key, value) in group.start_params.unwrap_or_default().iter() {
             // The parameters become flags of `ray start`, so their schema is a map of strings (KubeRay,
             // `RayStartParams`), and YAML reads 4 and true without quotes as others.
-            if value.is_string() {
+            if value.as_str().is_some() {
                 continue;
             }
             // Messages end up in logs; `redis-password` is the only secret among the flags of `ray start`.

@@ -37,7 +37,7 @@ pub(crate) static RULE: Rule = Rule {
 
 fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     let annotation = subject.object.annotation_value(ANNOTATION);
-    if let Some(value) = annotation.filter(|value| !value.is_string() && !value.is_null()) {
+    if let Some(value) = annotation.filter(|value| value.as_str().is_none() && !value.is_null()) {
         let finding = RULE.finding(
             FieldPath::annotation(ANNOTATION),
             format!("is {}, not a string", shown(value)),

@@ -104,6 +104,7 @@ fn review_policy(
 ) -> Result<PolicyReview, ReviewError> {
     let (object, old) = review.objects()?;
     let read = |raw, field| tree::read(raw, field, Detail::Whole, arena);
+    // Unknown keys are found in values. A copy takes less than what reading was counted with and has given back.
     let new = compile::read(&read(object, "object")?.to_value());
     let old = old.map(|old| read(old, "oldObject")).transpose()?;
     let old = old.map(|old| compile::read(&old.to_value()));

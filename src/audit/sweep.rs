@@ -22,7 +22,7 @@ use crate::apiserver::Informers;
 use crate::apiserver::server_time::own_timestamp as now;
 use crate::telemetry::Metrics;
 use crate::watch::follow::{Known, follow};
-use crate::watch::kinds::{ChangedPart, GATHERED, fields, ray_objects};
+use crate::watch::kinds::{ChangedPart, GATHERED, ray_objects, value};
 
 /// The time until everything is checked again, even if nothing has changed.
 const SLOW: Duration = Duration::from_mins(10);
@@ -95,7 +95,7 @@ fn judge(
     object
         .api_version
         .get_or_insert_with(|| "ray.io/v1".to_owned());
-    let object = Value::Object(fields(&object));
+    let object = value(&object);
     let parsed = RayObject::parse(&object).filter(|parsed| !parsed.is_deleting())?;
     let EffectivePolicy {
         facts,
@@ -232,7 +232,7 @@ mod tests {
             |before: &Facts, now: &Facts| is_outdated(&with(before), &with(now), false);
         let with_nodes = |count: usize| {
             let node = json!({ "status": { "allocatable": { "cpu": "8" } } });
-            let node = Node::read(node.as_object().unwrap().into());
+            let node = Node::read((&node).into());
             Facts {
                 nodes: Arc::new(Nodes::new(vec![node; count])),
                 ..Facts::default()

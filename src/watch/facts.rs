@@ -14,7 +14,7 @@ use serde_json::{Map, Value};
 
 use super::change::change;
 use super::follow::follow;
-use super::kinds::{ChangedPart, FactFields, GATHERED, fields};
+use super::kinds::{ChangedPart, FactFields, GATHERED, value};
 use crate::apiserver::{Informers, Selection};
 
 /// Keeps the facts up to date.
@@ -25,7 +25,7 @@ pub(super) async fn keep(informers: &Informers, policy: &ArcSwap<EffectivePolicy
             Selection::all("nodes", "/api/v1/nodes"),
             GATHERED,
             |object: ChangedPart<FactFields, FactFields>| Some(Node::read(
-                (&fields(&object)).into()
+                (&value(&object)).into()
             )),
             |nodes| {
                 // Built before the change and shared by it: the change runs again where another
@@ -67,7 +67,7 @@ pub(super) async fn keep(informers: &Informers, policy: &ArcSwap<EffectivePolicy
                 ..Selection::all("pods of Ray clusters", "/api/v1/pods")
             },
             GATHERED,
-            |object: ChangedPart<FactFields, FactFields>| RayPod::read((&fields(&object)).into()),
+            |object: ChangedPart<FactFields, FactFields>| RayPod::read((&value(&object)).into()),
             |pods| {
                 let pods = Arc::new(pods.objects().into_iter().collect());
                 change(policy, |next| next.facts.pods = Arc::clone(&pods));
@@ -82,7 +82,7 @@ fn of_namespace<P: Serialize, U: Serialize, T>(
 ) -> Option<(String, T)> {
     Some((
         object.metadata.namespace.clone()?,
-        read((&fields(object)).into()),
+        read((&value(object)).into()),
     ))
 }
 

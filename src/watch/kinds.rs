@@ -5,7 +5,7 @@ use std::time::Duration;
 use kube::api::ObjectMeta;
 use rayfit_core::ray::Kind;
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use crate::apiserver::Selection;
 
@@ -57,9 +57,6 @@ pub(crate) struct FactFields {
 }
 
 /// The object as the rules read it.
-pub(crate) fn fields(object: &impl Serialize) -> Map<String, Value> {
-    match serde_json::to_value(object) {
-        Ok(Value::Object(fields)) => fields,
-        _ => Map::new(),
-    }
+pub(crate) fn value(object: &impl Serialize) -> Value {
+    serde_json::to_value(object).unwrap_or_default()
 }

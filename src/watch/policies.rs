@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use super::change::change;
 use super::follow::{Known, follow};
-use super::kinds::{ChangedPart, SOON, fields};
+use super::kinds::{ChangedPart, SOON, value};
 use crate::apiserver::{Informers, Selection};
 
 /// Keeps the policies and the labels of namespaces up to date; `known` becomes true once both are
@@ -90,7 +90,7 @@ fn publish(policy: &ArcSwap<EffectivePolicy>, policies: &Policies) {
 /// The parts of a policy that are in force, and its faults. The API server validates policies, but an older or
 /// newer definition may have accepted what this version cannot read.
 pub(crate) fn compiled(object: &impl Serialize) -> (Option<Policy>, Vec<PolicyFault>) {
-    match compile::read(&Value::Object(fields(object))) {
+    match compile::read(&value(object)) {
         Ok(written) => compile(&written),
         Err(fault) => (None, vec![fault]),
     }

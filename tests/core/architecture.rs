@@ -267,9 +267,9 @@ const BUDGETS: [(&str, usize); 9] = [
     ("reconcile", 3_840),
     ("controller", 3_536),
     ("cli", 3_772),
-    ("snapshot", 2_485),
+    ("snapshot", 2_483),
     ("manifests", 1_461),
-    ("", 20_754),
+    ("", 20_753),
 ];
 
 #[test]

@@ -62,8 +62,7 @@ fn findings_under(
 
 /// What the rules about objects as they are written find, which `run` does not ask.
 fn written(object: &Value) -> Vec<Finding> {
-    let fields = object.as_object().unwrap().into();
-    rules::schema::find(fields, Settings::default().kuberay)
+    rules::schema::find(object.into(), Settings::default().kuberay)
 }
 
 fn is_about_written(rule: RuleId) -> bool {
@@ -131,7 +130,6 @@ fn findings_in(rule: RuleId, path: &Path, object: &Value) -> Vec<Finding> {
 }
 
 fn resized(pod: &Value, old: &Value, user: &str) -> Vec<Finding> {
-    let (pod, old) = (pod.as_object().unwrap(), old.as_object().unwrap());
     let found = resize_by_others::find(pod.into(), old.into(), user);
     found.into_iter().collect()
 }

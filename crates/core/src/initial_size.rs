@@ -261,7 +261,7 @@ mod tests {
     }
 
     fn made(pod: &Value, cluster: &OwnerCluster) -> Result<Value, LeftAsMade> {
-        let read = NewPod::read(pod.as_object().unwrap().into())?;
+        let read = NewPod::read(pod.into())?;
         let enlarged = enlarged(&read, cluster, NOW)?;
         let mut pod = pod.clone();
         json_patch::patch(&mut pod, &enlarged.patch).unwrap();

@@ -4,6 +4,7 @@
 //! the time of a [`Value`]; all else holds a [`Value`], which is viewed as it is. Rules see no difference.
 //! No value is sure to have the type that it should have, so each one is asked for as the type that is wanted.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use serde_json::{Map, Number, Value};
@@ -106,7 +107,7 @@ impl<'a> Json<'a> {
             Self::Number(number) => Value::Number(number.clone()),
             Self::String(text) => Value::String(text.to_owned()),
             Self::Array(items) => items.iter().map(Self::to_value).collect(),
-            Self::Object(fields) => Value::Object(fields.to_map()),
+            Self::Object(fields) => Value::Object(fields.to_map().into_owned()),
         }
     }
 }
@@ -141,6 +142,13 @@ impl Default for Fields<'_> {
 impl<'a> From<&'a Map<String, Value>> for Fields<'a> {
     fn from(fields: &'a Map<String, Value>) -> Self {
         Self(HeldFields::Map(fields))
+    }
+}
+
+/// A value that is no object reads as an empty one.
+impl<'a> From<&'a Value> for Fields<'a> {
+    fn from(value: &'a Value) -> Self {
+        Json::from(value).as_object().unwrap_or_default()
     }
 }
 
@@ -253,10 +261,13 @@ impl<'a> Fields<'a> {
         self.get(key) == Some(Json::Bool(true))
     }
 
-    /// A copy that borrows nothing.
-    pub fn to_map(self) -> Map<String, Value> {
+    /// The fields as a map: a copy, unless they are held as one.
+    pub fn to_map(self) -> Cow<'a, Map<String, Value>> {
+        if let HeldFields::Map(map) = self.0 {
+            return Cow::Borrowed(map);
+        }
         let owned = |(key, value): (&str, Json<'_>)| (key.to_owned(), value.to_value());
-        self.iter().map(owned).collect()
+        Cow::Owned(self.iter().map(owned).collect())
     }
 }
 

@@ -60,7 +60,8 @@ pub fn patch(
     (reconcile_mode::DEFAULT.apply)(&mut draft);
     let mut patch = draft.patch;
     // The other defaults go by the object with its mode.
-    let mut root = (!patch.applied.is_empty()).then(|| Value::Object(object.root.to_map()));
+    let mut root =
+        (!patch.applied.is_empty()).then(|| Value::Object(object.root.to_map().into_owned()));
     let root = root.as_mut().and_then(|root| {
         json_patch::patch(root, &patch.operations).ok()?;
         root.as_object()

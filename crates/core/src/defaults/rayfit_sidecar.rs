@@ -53,11 +53,8 @@ fn add_pull_secret(
     let stored = old.and_then(|old| old.cluster.as_ref()?.head.as_ref());
     let entry = json!({ "name": secret });
     let kept = stored.filter(|group| group.pull_secrets().any(|name| name == secret));
-    let Some((entry, origin)) = settle(
-        old.is_some(),
-        kept.map(|_| Json::from(&entry)),
-        entry.clone(),
-    ) else {
+    let kept = kept.map(|_| Json::from(&entry));
+    let Some((entry, origin)) = settle(old.is_some(), kept, entry.clone()) else {
         return;
     };
     let path = head.pod_spec_path().key(KEY);

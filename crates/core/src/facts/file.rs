@@ -72,10 +72,8 @@ fn by_namespace<T>(
 ) -> Result<BTreeMap<String, Vec<T>>, String> {
     let mut map: BTreeMap<String, Vec<T>> = BTreeMap::new();
     let named = |object: Fields<'_>| {
-        let namespace = object
-            .below("metadata")
-            .text("namespace")
-            .unwrap_or(DEFAULT_NAMESPACE);
+        let metadata = object.below("metadata");
+        let namespace = metadata.text("namespace").unwrap_or(DEFAULT_NAMESPACE);
         (namespace.to_owned(), one(object))
     };
     for (namespace, item) in read(items, place, named)? {

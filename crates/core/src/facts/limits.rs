@@ -102,7 +102,7 @@ mod tests {
             {"type": "Container", "max": {"cpu": "4"}, "default": {"cpu": "2"}},
             {"type": "Pod", "max": {"cpu": 10}},
             {"type": "PersistentVolumeClaim", "max": {"storage": "1Gi"}}, "x"]}});
-        let range = LimitRange::read(object.as_object().unwrap().into());
+        let range = LimitRange::read((&object).into());
         assert_eq!(range.container_max.cpu, Some(Quantity::from_units(4)));
         assert_eq!(range.container_max.memory, Quantity::parse("16Gi").ok());
         assert_eq!(range.container_default.cpu, Some(Quantity::from_units(2)));
@@ -115,7 +115,7 @@ mod tests {
     fn reads_the_hard_limits_of_a_quota() {
         let object = json!({"metadata": {"name": "q"}, "spec": {
             "hard": {"cpu": "10", "requests.cpu": "8", "limits.memory": "1Ti", "pods": "5"}}});
-        let quota = ResourceQuota::read(object.as_object().unwrap().into());
+        let quota = ResourceQuota::read((&object).into());
         assert_eq!(quota.requests.cpu, Some(Quantity::from_units(8)));
         assert_eq!(quota.limits.memory, Quantity::parse("1Ti").ok());
         assert_eq!((quota.limits.cpu, quota.requests.memory), (None, None));
@@ -126,7 +126,7 @@ mod tests {
     fn knows_which_quotas_count_only_some_pods() {
         let scoped = |spec: Value| {
             let quota = json!({ "spec": spec });
-            ResourceQuota::read(quota.as_object().unwrap().into()).is_scoped
+            ResourceQuota::read((&quota).into()).is_scoped
         };
         assert!(!scoped(json!({"scopes": ["NotBestEffort"]})));
         assert!(scoped(json!({"scopes": ["Terminating"]})));

@@ -164,7 +164,7 @@ mod tests {
                 {"key": "gpu", "effect": "NoSchedule"},
                 {"key": "soft", "effect": "PreferNoSchedule"}, 7]},
             "status": {"allocatable": {"cpu": "3920m", "memory": 1024}}});
-        let node = Node::read(object.as_object().unwrap().into());
+        let node = Node::read((&object).into());
         assert_eq!((node.label("zone"), node.label("n")), (Some("z"), None));
         assert_eq!(node.taints.len(), 1);
         assert!(node.unschedulable);

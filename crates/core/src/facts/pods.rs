@@ -96,7 +96,7 @@ mod tests {
                 "requests": {"cpu": "1", "memory": "1Gi"}, "limits": {"memory": "2Gi"}}}]},
             "status": {"phase": "Running"}});
         change(&mut pod);
-        RayPod::read(pod.as_object().unwrap().into())
+        RayPod::read((&pod).into())
     }
 
     #[test]

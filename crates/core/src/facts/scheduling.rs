@@ -144,17 +144,16 @@ mod tests {
     use serde_json::{Value, json};
 
     fn node(value: Value) -> Node {
-        Node::read(value.as_object().unwrap().into())
+        Node::read((&value).into())
     }
 
     fn admits(pod: Value, node: &Node) -> bool {
-        Demands::of(pod.as_object().unwrap().into()).admit(node)
+        Demands::of((&pod).into()).admit(node)
     }
 
     #[test]
     fn a_value_of_a_label_is_ruled_out_by_the_selector_or_by_every_term() {
-        let rules_out =
-            |pod: Value| Demands::of(pod.as_object().unwrap().into()).rule_out("arch", "a");
+        let rules_out = |pod: Value| Demands::of((&pod).into()).rule_out("arch", "a");
         let term = |operator: &str| {
             json!({"matchExpressions": [
                 {"key": "zone", "operator": "In", "values": ["elsewhere"]},

@@ -75,6 +75,7 @@ impl<'a> Group<'a> {
             Role::Worker { .. } => spec.text("groupName"),
         };
         let pod_spec = spec.object_in(&["template", "spec"]);
+        let resources = spec.object("resources");
         let containers: Vec<_> = containers(pod_spec, "containers").collect();
         Self {
             kind,
@@ -87,9 +88,7 @@ impl<'a> Group<'a> {
                 // If the first item is not an object, the second one is not the ray container.
                 .filter(|container| container.index == 0),
             containers,
-            resources: spec
-                .object("resources")
-                .filter(|resources| !resources.is_empty()),
+            resources: resources.filter(|resources| !resources.is_empty()),
         }
     }
 

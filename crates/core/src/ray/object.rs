@@ -72,15 +72,13 @@ impl<'a> RayObject<'a> {
     /// Reads `root` as the given kind, as the API server names it beside the object.
     pub fn of_kind(kind: Kind, root: impl Into<Fields<'a>>) -> Self {
         let root = root.into();
-        let cluster = root
-            .object_in(kind.cluster_path())
-            .map(|spec| Cluster::parse(kind, spec));
+        let spec = root.object_in(kind.cluster_path());
         let annotations = root.object_in(&["metadata", "annotations"]);
         let annotation = annotations.and_then(|all| all.text(ippr::ANNOTATION));
         Self {
             kind,
             root,
-            cluster,
+            cluster: spec.map(|spec| Cluster::parse(kind, spec)),
             ippr: Ippr::parse(annotation.unwrap_or_default()),
         }
     }

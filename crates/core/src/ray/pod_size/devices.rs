@@ -112,8 +112,7 @@ mod tests {
 
     fn count(pod: &Value) -> i128 {
         let spec = json!({"workerGroupSpecs": [{"template": {"spec": pod}}]});
-        let fields = spec.as_object().unwrap();
-        let cluster = Cluster::parse(Kind::RayCluster, fields);
+        let cluster = Cluster::parse(Kind::RayCluster, &spec);
         gpus(&cluster, &cluster.workers[0])
     }
 

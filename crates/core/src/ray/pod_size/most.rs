@@ -112,8 +112,7 @@ mod tests {
 
     fn of(pod: &Value, limit: Option<i64>, bounds: ContainerBounds) -> (String, usize) {
         let spec = json!({"workerGroupSpecs": [{"template": {"spec": pod}}]});
-        let fields = spec.as_object().unwrap();
-        let cluster = Cluster::parse(Kind::RayCluster, fields);
+        let cluster = Cluster::parse(Kind::RayCluster, &spec);
         let limit = limit.map(Quantity::from_units);
         let most = PodMost::of(
             (&cluster, &cluster.workers[0]),

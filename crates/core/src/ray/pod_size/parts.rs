@@ -136,8 +136,7 @@ mod tests {
     use serde_json::{Value, json};
 
     fn beside(spec: &Value, resource: Resource) -> BesideRay {
-        let fields = spec.as_object().unwrap();
-        let cluster = Cluster::parse(Kind::RayCluster, fields);
+        let cluster = Cluster::parse(Kind::RayCluster, spec);
         BesideRay::of(&cluster, cluster.groups().next().unwrap(), resource)
     }
 

@@ -60,7 +60,7 @@ pub(super) fn report_above_limits(
     findings: &mut Vec<Finding>,
 ) {
     let limits = resources.object("limits");
-    let requests = resources.object("requests").unwrap_or_default().iter();
+    let requests = resources.below("requests").iter();
     for (resource, request) in requests {
         let Some(limit) = limits.and_then(|limits| limits.get(resource)) else {
             continue;
@@ -69,14 +69,14 @@ pub(super) fn report_above_limits(
         if !matches!(amounts, (Ok(request), Ok(limit)) if request > limit) {
             continue;
         }
-        let mend = limit;
+        let mend = limit.to_value();
         let (request, limit) = (plain(request), plain(limit));
         let path = path().key("requests").key(resource.to_owned());
         let problem = format!("{request} is above the limit, {limit}");
         let fix = format!("Write {resource}: {limit} here, or raise the limit to {request}.");
         let finding = rule.finding(path, problem, fix);
         let finding = finding.valued(format!("request {request} > limit {limit}"));
-        findings.push(finding.mended_by(mend.to_value()));
+        findings.push(finding.mended_by(mend));
     }
 }
 

@@ -28,7 +28,7 @@ const SYNTAX: &str = "Use at most 63 letters, digits, dashes, dots and underscor
 
 fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     for group in subject.groups() {
-        for (key, value) in group.spec.object("labels").unwrap_or_default().iter() {
+        for (key, value) in group.spec.below("labels").iter() {
             // KubeRay changes no pod until they are mended (from 1.5 on, `validateRayGroupLabels`), and Ray fails on
             // the same labels (`validate_node_label_syntax`).
             let (problem, fix) = match value {

@@ -49,7 +49,8 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
 /// labels of namespaces.
 fn admits(rule: Fields<'_>, port: u16) -> bool {
     let is_elsewhere = |peer: Fields<'_>| {
-        peer.object("namespaceSelector").is_some() || peer.object("ipBlock").is_some()
+        let has = |key| peer.get(key).is_some_and(|value| !value.is_null());
+        has("namespaceSelector") || has("ipBlock")
     };
     let (peers, ports) = (rule.list("from"), rule.list("ports"));
     // An empty list stands for all.
@@ -60,10 +61,10 @@ fn admits(rule: Fields<'_>, port: u16) -> bool {
 /// True if an entry of `ports` is about that port. A name is taken for that of the GCS.
 fn covers(entry: Fields<'_>, port: u16) -> bool {
     let is_tcp = matches!(entry.text("protocol"), None | Some("TCP"));
-    let number = |key: &str| entry.get(key).and_then(Json::as_i64);
+    let number = |key: &str| entry.get(key)?.as_number()?.as_u64();
     let is_in = number("port").is_none_or(|first| {
         let last = number("endPort").unwrap_or(first);
-        (first..=last).contains(&i64::from(port))
+        (first..=last).contains(&u64::from(port))
     });
     is_tcp && is_in
 }

@@ -103,8 +103,7 @@ fn is_autoscaler(user: &str, cluster: &RayObject<'_>, namespace: Option<&str>) -
         .as_ref()
         .map(|cluster| cluster.head.as_ref());
     let expected = head.and_then(|head| {
-        head.and_then(|head| head.pod_spec?.text("serviceAccountName"))
-            .filter(|name| !name.is_empty())
+        head.and_then(|head| head.pod_spec?.filled("serviceAccountName"))
             .or_else(|| cluster.name())
     });
     account

@@ -38,7 +38,7 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
         // A text that Ray cannot read is left to RF205.
         let params = match group.start_param("resources") {
             Some(Json::String(text)) => start_params::start_resources_object(text).ok(),
-            Some(Json::Object(map)) => Some(map.to_map()),
+            Some(Json::Object(map)) => Some(map.to_map().into_owned()),
             _ => None,
         };
         let params = params.as_ref().map(Fields::from);

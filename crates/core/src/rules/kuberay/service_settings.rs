@@ -37,7 +37,7 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     let head = subject.cluster().and_then(|cluster| cluster.head.as_ref());
     if let Some(head) = head
         && let Some(metadata) = head.spec.object_in(&["headService", "metadata"])
-        && metadata.text("name").is_some_and(|name| !name.is_empty())
+        && metadata.filled("name").is_some()
     {
         let path = head.path().key("headService").key("metadata").key("name");
         report(path, "is not allowed in a RayService", "Remove the name.");
@@ -109,7 +109,7 @@ fn option_faults(
         let problem = "is absent, or not positive";
         add("intervalSeconds", problem, "Write 1 or more.");
     }
-    if options.text("gatewayClassName").is_none_or(str::is_empty) {
+    if options.filled("gatewayClassName").is_none() {
         let fix = "Write the name of a GatewayClass.";
         add("gatewayClassName", "is absent", fix);
     }

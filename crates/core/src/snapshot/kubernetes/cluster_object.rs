@@ -74,7 +74,7 @@ impl Default for ClusterObject {
 
 impl From<Value> for ClusterObject {
     fn from(object: Value) -> Self {
-        let root = Json::from(&object).as_object().unwrap_or_default();
+        let root = Fields::from(&object);
         let metadata = root.below("metadata");
         let annotations = metadata.below("annotations");
         let sizes = annotations.text(initial_sizes::ANNOTATION);

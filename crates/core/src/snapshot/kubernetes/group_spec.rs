@@ -233,8 +233,8 @@ fn scale_gates(strategy: Fields<'_>) -> Vec<String> {
 
 /// A pod of the group, as its template has it.
 fn pod(group: &Group<'_>) -> PodObject {
-    let spec = group.spec.below("template").get("spec");
-    let spec = spec.and_then(|spec| PodSpec::deserialize(spec.to_value()).ok());
+    let spec = group.pod_spec;
+    let spec = spec.and_then(|spec| PodSpec::deserialize(&*spec.to_map()).ok());
     PodObject {
         spec: spec.unwrap_or_default(),
         ..PodObject::default()
@@ -298,10 +298,8 @@ fn base(container: Container<'_>) -> Option<Size> {
 }
 
 fn restarts(container: Container<'_>) -> bool {
-    let mut policies = container.spec.list("resizePolicy").iter();
-    policies.any(|policy| {
-        let text = |key| policy.get(key).and_then(Json::as_str);
-        matches!(text("resourceName"), Some("cpu" | "memory"))
-            && !matches!(text("restartPolicy"), None | Some("NotRequired"))
+    container.resize_policy().any(|policy| {
+        matches!(policy.text("resourceName"), Some("cpu" | "memory"))
+            && !matches!(policy.text("restartPolicy"), None | Some("NotRequired"))
     })
 }

@@ -261,6 +261,11 @@ impl PlannedNode {
         self.class = [None; 2];
     }
 
+    /// True where Ray does not run yet, nor has been asked to stop.
+    pub(crate) fn is_pending(&self) -> bool {
+        !matches!(self.stage(), Stage::Running | Stage::Stopping)
+    }
+
     /// True where Ray runs and has been idle.
     pub(crate) fn is_idle(&self) -> bool {
         self.stage() == Stage::Running && self.idle_ms > 0

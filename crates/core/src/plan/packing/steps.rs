@@ -122,9 +122,7 @@ impl Packing<'_> {
         order: &[NodeIndex],
         suits: impl Fn(&Self, NodeIndex) -> bool,
     ) {
-        let is_pending = |node: &PlannedNode| {
-            node.stays() && !matches!(node.stage(), Stage::Running | Stage::Stopping)
-        };
+        let is_pending = |node: &PlannedNode| node.stays() && node.is_pending();
         let mut numbers = self.those(order, is_pending);
         if numbers.is_empty() {
             return;

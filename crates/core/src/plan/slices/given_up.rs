@@ -47,11 +47,7 @@ pub(crate) fn scattered(state: &mut DecisionState, bundles: &HashSet<ShapeId>) {
         return;
     }
     let is_spare = |state: &DecisionState, _, node: &PlannedNode| {
-        let is_pending = matches!(
-            node.stage(),
-            Stage::Queued | Stage::Requested | Stage::Allocated
-        );
-        let is_left = is_pending || node.is_idle() && node.idle_ms >= IDLE_MS;
+        let is_left = node.is_pending() || node.is_idle() && node.idle_ms >= IDLE_MS;
         is_left && node.is_unneeded() && could_hold_one(state, node, bundles)
     };
     give_up(state, RemovalCause::Scattered, is_spare);

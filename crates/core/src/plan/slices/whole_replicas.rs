@@ -71,7 +71,7 @@ fn unnamed_hosts(state: &DecisionState) -> ByGroup<u64> {
 /// their hosts.
 pub(crate) fn running<'a>(decided: &'a Decided<'_>) -> HashSet<(GroupIndex, &'a str)> {
     let state = &decided.state;
-    let runs = |node: &&PlannedNode| matches!(node.stage(), Stage::Running | Stage::Stopping);
+    let runs = |node: &&PlannedNode| !node.is_pending();
     let running = state.in_order().filter(runs);
     let running = running.filter_map(|node| Some((node.group()?, node.replica()?)));
     let draining = decided.leftovers.draining.iter();

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use crate::hash::HashSet;
 use crate::plan::decided::Decided;
 use crate::plan::list::NodeIndex;
-use crate::plan::nodes::node::{PlannedNode, Stage};
+use crate::plan::nodes::node::PlannedNode;
 use crate::plan::nodes::tables::StartProspect;
 use crate::plan::outcome::problem::{Problem, ProblemPlace};
 use crate::plan::packing::state::DecisionState;
@@ -81,13 +81,7 @@ fn mark_pending(state: &mut DecisionState, evidence: &Evidence<'_>, own_pods: &[
     let expected: HashSet<&str> = (own_pods.iter().filter(expected))
         .map(|pod| pod.name)
         .collect();
-    let pending = |(_, node): &(NodeIndex, &PlannedNode)| {
-        let is_pending = matches!(
-            node.stage(),
-            Stage::Queued | Stage::Requested | Stage::Allocated
-        );
-        is_pending && !node.head
-    };
+    let pending = |(_, node): &(NodeIndex, &PlannedNode)| node.is_pending() && !node.head;
     for (number, node) in state.nodes.enumerate().filter(pending) {
         let (pod, group) = (node.pod(), node.group());
         let is_lone = pod.is_some_and(|pod| evidence.lone.contains_key(pod));

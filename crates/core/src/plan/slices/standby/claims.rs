@@ -6,7 +6,7 @@ use std::cmp::Reverse;
 use crate::hash::HashSet;
 use crate::plan::growth::size::cores;
 use crate::plan::list::NodeIndex;
-use crate::plan::nodes::node::{Fate, PlannedNode, Stage};
+use crate::plan::nodes::node::{Fate, PlannedNode};
 use crate::plan::nodes::rows::Leftovers;
 use crate::plan::outcome::cause::RemovalCause;
 use crate::plan::packing::state::DecisionState;
@@ -27,7 +27,7 @@ pub(super) fn claims(
     let (mut cores_short, mut begins) = (0.0, false);
     for (_, node) in state.entries().filter(|(number, _)| required[*number]) {
         let pod = node.pod().and_then(|name| pods.get(name));
-        if !matches!(node.stage(), Stage::Running | Stage::Stopping) {
+        if node.is_pending() {
             begins |= pod.is_none_or(|pod| pod.node.is_none());
         }
         if let Some(pod) = pod.filter(|pod| pod.is_unschedulable()) {

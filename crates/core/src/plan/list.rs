@@ -8,14 +8,8 @@ use std::ops::{Index, IndexMut};
 macro_rules! positions {
     ($($(#[$doc:meta])* $name:ident;)*) => {$(
         $(#[$doc])*
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, derive_more::From)]
         pub(crate) struct $name(usize);
-
-        impl From<usize> for $name {
-            fn from(number: usize) -> Self {
-                Self(number)
-            }
-        }
 
         impl From<$name> for usize {
             fn from(position: $name) -> Self {

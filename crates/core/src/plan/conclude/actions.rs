@@ -253,22 +253,13 @@ fn count_evicted(
         if awaited[number] == 0 && plan.launch_now == 0 {
             continue;
         }
-        let of_group = decided
-            .situation
-            .own_pods
-            .iter()
-            .filter(|pod| pod.group == group.name);
-        let hanging = &findings.hanging;
-        let evicted = of_group.filter(|pod| {
-            is_evicted(&findings.departures, &decided.config, pod) || hanging.holds(pod)
+        let evicted = decided.situation.own_pods.iter().filter(|pod| {
+            pod.group == group.name
+                && (is_evicted(&findings.departures, &decided.config, pod)
+                    || findings.hanging.holds(pod))
         });
-        let allowed = u64::try_from(
-            group
-                .max_replicas
-                .unwrap_or(0)
-                .saturating_sub(plan.replicas),
-        )
-        .unwrap_or(0);
+        let max = group.max_replicas.unwrap_or(0);
+        let allowed = max.saturating_sub(plan.replicas).max(0).unsigned_abs();
         let counted = (evicted.count() as u64).div_ceil(group.hosts);
         let counted = counted.min(allowed).min(room / group.hosts);
         room -= counted * group.hosts;
@@ -283,12 +274,9 @@ fn settled(observed: u64, awaited: u64, group: &GroupSpec, plan: &GroupPlan) -> 
     let nodes = stays
         .saturating_add(awaited)
         .saturating_add(plan.launch_now);
-    let replicas = nodes.div_ceil(group.hosts.max(1));
-    let replicas = i64::try_from(replicas).unwrap_or(i64::MAX);
+    let replicas =
+        |nodes: u64| i64::try_from(nodes.div_ceil(group.hosts.max(1))).unwrap_or(i64::MAX);
     // More pods than the maximum allows are there until they have drained.
-    let ceiling = group
-        .max_replicas
-        .unwrap_or(0)
-        .max(i64::try_from(stays.div_ceil(group.hosts.max(1))).unwrap_or(i64::MAX));
-    replicas.clamp(group.min_replicas.unwrap_or(0).min(ceiling), ceiling)
+    let ceiling = group.max_replicas.unwrap_or(0).max(replicas(stays));
+    replicas(nodes).clamp(group.min_replicas.unwrap_or(0).min(ceiling), ceiling)
 }

@@ -260,10 +260,7 @@ fn refused<'c>(
     // KubeRay makes the pods of one group after the other, and stops at the first that is refused.
     // (KubeRay, `raycluster_controller.go`, `reconcilePods`.)
     config.groups.enumerate().find(|(number, group)| {
-        let replicas = group
-            .replicas
-            .unwrap_or(0)
-            .max(group.min_replicas.unwrap_or(0));
+        let replicas = group.replicas.max(group.min_replicas).unwrap_or(0);
         !group.is_head() && !group.suspended && counts[*number] < group.nodes(replicas)
     })
 }

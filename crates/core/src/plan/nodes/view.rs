@@ -113,22 +113,17 @@ impl NodeReader {
 
     /// Adds a resource, or only counts it if it makes no difference except in means.
     fn add(&self, node: &mut PlannedNode, name: &str, total: Option<f64>, free: Option<f64>) {
-        let Some(named) = self.names.get(name) else {
-            // Ray leaves a total of zero out of its means.
-            if total.is_some_and(|total| total > 0.0) {
-                node.amounts.untouched += 1;
-            }
-            return;
-        };
-        if self.resources.contains(&named)
-            || (total != free && total.is_some_and(|total| total != 0.0))
-        {
+        let is_in_use = total != free && total.is_some_and(|total| total != 0.0);
+        let listed = self.names.get(name);
+        let listed = listed.filter(|name| is_in_use || self.resources.contains(name));
+        if let Some(name) = listed {
             node.amounts.listed.push(NodeResource {
-                name: named,
+                name,
                 total,
                 free: [free, total],
             });
         } else if total.is_some_and(|total| total > 0.0) {
+            // Ray leaves a total of zero out of its means.
             node.amounts.untouched += 1;
         }
     }
@@ -139,12 +134,10 @@ impl NodeReader {
     ) -> Vec<(Name, Name)> {
         let mut named: Vec<(Name, Name)> = labels
             .filter_map(|(label, value)| {
-                let label = self
-                    .names
-                    .get(label)
-                    .filter(|label| self.labels.contains(label))?;
+                let label = self.names.get(label)?;
                 // A value that no request names is different from all values that requests name.
-                Some((label, self.names.number(value)))
+                let is_named = self.labels.contains(&label);
+                is_named.then(|| (label, self.names.number(value)))
             })
             .collect();
         named.sort_unstable();

@@ -208,19 +208,17 @@ pub(crate) fn note_unneeded(
     remembered: &BTreeMap<String, Vec<f64>>,
     now: f64,
 ) {
-    let mut waiting: BTreeMap<Option<GroupIndex>, Vec<NodeIndex>> = BTreeMap::new();
+    let mut waiting: BTreeMap<GroupIndex, Vec<NodeIndex>> = BTreeMap::new();
     for (number, node) in state.entries() {
         let is_pending = matches!(node.stage(), Stage::Queued | Stage::Allocated);
-        if is_pending && node.fate == Fate::Stay && !node.head && node.is_unneeded() {
-            waiting.entry(node.group()).or_default().push(number);
+        let waits = is_pending && node.fate == Fate::Stay && !node.head && node.is_unneeded();
+        if let Some(group) = node.group().filter(|_| waits) {
+            waiting.entry(group).or_default().push(number);
         }
     }
     let mut notes = BTreeMap::new();
     let mut parts: HashMap<NodeIndex, Vec<NodeIndex>> = HashMap::default();
     for (group, mut numbers) in waiting {
-        let Some(group) = group else {
-            continue;
-        };
         let name = state.name(group).to_owned();
         numbers.sort_by_key(|number| state.nodes[*number].stage() == Stage::Allocated);
         let mut since = remembered.get(&name).cloned().unwrap_or_default();

@@ -41,29 +41,28 @@ pub(crate) fn decide<'a>(
 ) -> (Decided<'a>, Findings<'a>) {
     let (settings, history, now) = (situation.settings, situation.history(), situation.now);
     let (mut decided, mut findings, goals) = read::read(situation, attempts);
-    let (state, leftovers) = (&mut decided.state, &decided.leftovers);
-    let kept_back = attempts.keep_back(state, &mut decided.demands, now);
-    decided.problems.extend(settings.with(Slice::Blocked, || {
-        blocked::mark(state, &findings.evidence, history, situation.own_pods, now)
-    }));
+    let kept_back = attempts.keep_back(&mut decided);
+    let evidence = &findings.evidence;
+    let blocks = settings.with(Slice::Blocked, || blocked::mark(&mut decided, evidence));
+    decided.problems.extend(blocks);
     settings.with(Slice::Excess, || {
-        excess::count_draining(state, &decided.config, leftovers, &findings.hanging);
+        excess::count_draining(&mut decided, &findings.hanging);
     });
+    let state = &mut decided.state;
     enforce::enforce_minima(state, |group| &group.template);
     enforce::enforce_group_maxima(state, true);
     enforce::enforce_cluster_maximum(state, true);
-    findings.excess = settings.with(Slice::Excess, || {
-        excess::excess_nodes(situation, state, &decided.config, leftovers)
-    });
+    findings.excess = settings.with(Slice::Excess, || excess::excess_nodes(&decided));
+    let state = &mut decided.state;
     let reliefs = memory_in_use::reserve(state);
     let rules = settings.with(Slice::SteadyPacking, || PackingRules::Steady);
     decided.remainder = serve(state, &decided.demands, rules);
     memory_in_use::grant(state, &reliefs, now);
-    let (standby, only_ready) =
-        ready::keep_ready(state, &goals, situation, leftovers, &decided.demands);
+    let (standby, only_ready) = ready::keep_ready(&mut decided, &goals);
     let given_up = standby.is_none().then(ready::given_up);
     decided.problems.extend(given_up);
     findings.standby = standby.unwrap_or_default();
+    let state = &decided.state;
     findings.at_work = bursts::at_work(history, state);
     findings.bursts = settings.with(Slice::Gaps, || Some(bursts::record(history, state, now)));
     release(&mut decided, &mut findings, &kept_back, &only_ready);
@@ -86,16 +85,16 @@ fn release(
     let waiting = is_any.then_some(&*waiting);
     let (situation, idle_s) = (decided.situation, decided.config.idle_timeout_s);
     let (settings, history, now) = (situation.settings, situation.history(), situation.now);
-    let (state, leftovers) = (&mut decided.state, &decided.leftovers);
     let in_need = waiting.filter(|_| settings.has(Slice::Rooms));
     settings.with(Slice::GivenUp, || {
-        given_up::launches(state);
-        given_up::scattered(state, kept_back);
+        given_up::launches(&mut decided.state);
+        given_up::scattered(&mut decided.state, kept_back);
     });
     // Before idle nodes go: those that will grow into the room of others must not be among them.
     if let Some(waiting) = in_need {
-        await_room(state, situation, leftovers, idle_s, waiting);
+        await_room(decided, waiting);
     }
+    let state = &mut decided.state;
     // Demand of blocked groups went to others meanwhile, so their pods and those of the others are not all needed.
     let was_blocked = state.has_blocked || !history.blocked.is_empty();
     let withdrawn_s = was_blocked.then_some(given_up::WITHDRAWN_AFTER_S);
@@ -119,7 +118,8 @@ fn release(
         given_up::vain(state);
     }
     if let Some(waiting) = in_need {
-        findings.rooms = make_room(state, situation, leftovers, idle_s, waiting);
+        findings.rooms = make_room(decided, waiting);
     }
+    let state = &mut decided.state;
     settings.with(Slice::WholeReplicas, || whole_replicas::hold_back(state));
 }

@@ -8,13 +8,9 @@ use std::collections::BTreeMap;
 
 use crate::plan::decided::Decided;
 use crate::plan::list::{ByGroup, GroupIndex};
-use crate::plan::nodes::group::ClusterConfig;
 use crate::plan::nodes::node::PlannedNode;
-use crate::plan::nodes::rows::Leftovers;
 use crate::plan::outcome::cause::RemovalCause;
 use crate::plan::outcome::plan::{ExcessNode, Plan};
-use crate::plan::packing::state::DecisionState;
-use crate::plan::situation::Situation;
 use crate::plan::slices::objects::hanging::HangingPods;
 use crate::snapshot::History;
 use crate::snapshot::history::ExcessMemory;
@@ -44,30 +40,22 @@ impl DrainingExcess {
 }
 
 /// Counts the pods that are draining, or hang though they were to be gone, towards their group's maximum.
-pub(crate) fn count_draining(
-    state: &mut DecisionState,
-    config: &ClusterConfig,
-    leftovers: &Leftovers<'_>,
-    hanging: &HangingPods<'_>,
-) {
-    for pod in leftovers.draining.iter().chain(hanging.pods()) {
+pub(crate) fn count_draining(decided: &mut Decided<'_>, hanging: &HangingPods<'_>) {
+    let config = &decided.config;
+    for pod in decided.leftovers.draining.iter().chain(hanging.pods()) {
         // KubeRay counts no pod that is listed for deletion, so that one takes no place any more.
         let is_listed = config.is_listed(pod.group, pod.name);
         let group = config.number(pod.group).filter(|_| !is_listed);
         if let Some(group) = group {
-            state.groups[group].draining += 1;
+            decided.state.groups[group].draining += 1;
         }
     }
 }
 
 /// The draining nodes that their groups have above their maxima, those first that were asked to
 /// leave first. A group whose maximum was raised again has none, whatever was asked before.
-pub(crate) fn excess_nodes(
-    situation: &Situation<'_>,
-    state: &DecisionState,
-    config: &ClusterConfig,
-    leftovers: &Leftovers<'_>,
-) -> Vec<DrainingExcess> {
+pub(crate) fn excess_nodes(decided: &Decided<'_>) -> Vec<DrainingExcess> {
+    let (situation, config, state) = (decided.situation, &decided.config, &decided.state);
     let (timeout, now) = (situation.settings.drain_timeout_s, situation.now);
     let remembered = &situation.history().excess;
     let mut excess: ByGroup<u64> = (state.groups.iter())
@@ -105,7 +93,8 @@ pub(crate) fn excess_nodes(
             stop_at,
         })
     };
-    let mut excess_nodes: Vec<DrainingExcess> = leftovers.draining.iter().filter_map(of).collect();
+    let draining = decided.leftovers.draining.iter();
+    let mut excess_nodes: Vec<DrainingExcess> = draining.filter_map(of).collect();
     excess_nodes.sort_by(|one, other| {
         let by_time = one.memory.since.total_cmp(&other.memory.since);
         by_time.then_with(|| one.node.pod.cmp(&other.node.pod))

@@ -8,7 +8,6 @@ use std::collections::BTreeMap;
 use crate::hash::HashSet;
 use crate::plan::decided::Decided;
 use crate::plan::nodes::node::{PlannedNode, Stage};
-use crate::plan::packing::state::DecisionState;
 use crate::plan::slices::blocked::evidence::Evidence;
 use crate::snapshot::history::{EarlyEnds, History};
 use crate::snapshot::pod::Pod;
@@ -42,11 +41,7 @@ pub(crate) fn update(
             ends.pods.drain(..surplus);
         }
     }
-    let started = started(
-        !memories.is_empty(),
-        &decided.state,
-        decided.situation.own_pods,
-    );
+    let started = started(!memories.is_empty(), decided);
     memories.retain(|group, ends| {
         ends.counts(decided.situation.now) && !is_made_since(&started, group, ends.at)
     });
@@ -55,19 +50,15 @@ pub(crate) fn update(
 
 /// The worker pods in which Ray runs, which is the only proof that pods of their group come up; none if nothing
 /// is `remembered` that they could prove wrong.
-pub(super) fn started<'a>(
-    remembered: bool,
-    state: &DecisionState,
-    own_pods: &'a [Pod<'a>],
-) -> Vec<&'a Pod<'a>> {
+pub(super) fn started<'a>(remembered: bool, decided: &Decided<'a>) -> Vec<&'a Pod<'a>> {
     // Most clusters have no such group, and to find these pods all pods are gone through.
     if !remembered {
         return Vec::new();
     }
-    let nodes = state.nodes.iter();
+    let nodes = decided.state.nodes.iter();
     let running = nodes.filter(|node| node.stage() == Stage::Running && !node.head);
     let running: HashSet<&str> = running.filter_map(PlannedNode::pod).collect();
-    (own_pods.iter())
+    (decided.situation.own_pods.iter())
         .filter(|pod| running.contains(pod.name))
         .collect()
 }

@@ -33,20 +33,16 @@ const PODS: usize = 3;
 
 /// Marks the groups that are blocked, and their pending nodes that would not start. Returns what is
 /// to be reported.
-pub(crate) fn mark(
-    state: &mut DecisionState,
-    evidence: &Evidence<'_>,
-    history: &History,
-    own_pods: &[Pod<'_>],
-    now: f64,
-) -> Vec<Problem> {
+pub(crate) fn mark(decided: &mut Decided<'_>, evidence: &Evidence<'_>) -> Vec<Problem> {
+    let (history, now) = (decided.situation.history(), decided.situation.now);
     let problem = |group: &str, reason: BlockReason, effect: &'static str| Problem {
         at: ProblemPlace::Group(group.to_owned()),
         reason: reason.into(),
         effect: effect.into(),
     };
     let mut problems = Vec::new();
-    let started = started(!history.blocked.is_empty(), state, own_pods);
+    let started = started(!history.blocked.is_empty(), decided);
+    let (state, own_pods) = (&mut decided.state, decided.situation.own_pods);
     for (group, evident) in state.groups.iter_mut().zip(evidence.groups.iter()) {
         let name = &group.config.name;
         let lately = || lasting_block(name, history.blocked.get(name)?, own_pods, &started, now);
@@ -150,11 +146,7 @@ pub(crate) fn update(
 ) -> BTreeMap<String, BlockMemory> {
     let now = decided.situation.now;
     let mut memories = history.blocked.clone();
-    let started = started(
-        !memories.is_empty(),
-        &decided.state,
-        decided.situation.own_pods,
-    );
+    let started = started(!memories.is_empty(), decided);
     memories.retain(|_, memory| is_recent(memory.seen_at, FORGOTTEN_AFTER_S, now));
     for (group, evident) in decided.config.groups.iter().zip(evidence.groups.iter()) {
         let memory = memories.get_mut(&group.name);

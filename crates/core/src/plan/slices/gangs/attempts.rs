@@ -3,12 +3,9 @@
 
 use crate::hash::HashSet;
 use crate::plan::decided::Decided;
-use crate::plan::demand::requests::Demand;
 use crate::plan::demand::shape::ShapeId;
-use crate::plan::list::{DemandIndex, List};
 use crate::plan::nodes::node::Fate;
 use crate::plan::outcome::cause::RemovalCause;
-use crate::plan::packing::state::DecisionState;
 use crate::plan::slices::blocked::evidence::Evidence;
 use crate::plan::slices::gangs::jumps;
 use crate::plan::slices::gangs::placement_groups::{self as gangs, Gangs};
@@ -43,21 +40,17 @@ impl Attempts {
     }
 
     /// Takes out what is not to be tried now. Returns the shapes of the bundles that are kept back.
-    pub(crate) fn keep_back(
-        &self,
-        state: &mut DecisionState,
-        demands: &mut List<DemandIndex, Demand<'_>>,
-        now: f64,
-    ) -> HashSet<ShapeId> {
+    pub(crate) fn keep_back(&self, decided: &mut Decided<'_>) -> HashSet<ShapeId> {
         // Before anything is placed: what is taken back must take no demand.
         if !self.withdrawn.is_empty() {
-            for node in state.nodes.iter_mut() {
+            for node in decided.state.nodes.iter_mut() {
                 if node.pod().is_some_and(|pod| self.withdrawn.contains(pod)) {
                     node.fate = Fate::Remove(RemovalCause::NotAdmitted);
                 }
             }
         }
-        gangs::keep_back(&self.gangs, demands, now)
+        let now = decided.situation.now;
+        gangs::keep_back(&self.gangs, &mut decided.demands, now)
     }
 
     /// These without what has waited for too long, if anything has: the decision is then made again, because what that

@@ -12,6 +12,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use crate::hash::{HashMap, HashSet};
+use crate::plan::decided::Decided;
 use crate::plan::demand::requests::RequestBatch;
 use crate::plan::growth::headroom::NodeHeadroom;
 use crate::plan::list::{GroupIndex, KubeNodeIndex, List, NodeIndex};
@@ -58,15 +59,11 @@ fn leaving<'l, 'a>(leftovers: &'l Leftovers<'a>) -> impl Iterator<Item = &'a Pod
 
 /// Removes idle nodes in whose room the demand in `rest` could run, or a pod that the scheduler
 /// cannot place and that demand needs. Returns the room to remember.
-pub(crate) fn make_room(
-    state: &mut DecisionState,
-    situation: &Situation<'_>,
-    leftovers: &Leftovers<'_>,
-    idle_timeout_s: f64,
-    rest: &[RequestBatch],
-) -> RoomMemory {
+pub(crate) fn make_room(decided: &mut Decided<'_>, rest: &[RequestBatch]) -> RoomMemory {
+    let situation = decided.situation;
     let pods = situation.pods_by_name();
-    let mut rooms = Rooms::of(state, situation, leftovers, idle_timeout_s, &pods);
+    let mut rooms = Rooms::of(decided, &pods);
+    let state = &mut decided.state;
     let waiting = unscheduled(state, &pods);
     rooms.remember(state, &waiting, situation);
     if rooms.idle.iter().all(Vec::is_empty) {
@@ -94,21 +91,17 @@ pub(crate) fn make_room(
 /// Keeps idle nodes that could grow for the demand in `rest` as soon as pods that are going have
 /// gone. There may be more of them than will find room; once the pods have gone, none of them is
 /// kept for that any more.
-pub(crate) fn await_room(
-    state: &mut DecisionState,
-    situation: &Situation<'_>,
-    leftovers: &Leftovers<'_>,
-    idle_timeout_s: f64,
-    rest: &[RequestBatch],
-) {
+pub(crate) fn await_room(decided: &mut Decided<'_>, rest: &[RequestBatch]) {
+    let situation = decided.situation;
     let goes = |pod: &Pod<'_>| pod.deleting && !pod.ended;
     if rest.is_empty()
-        || leaving(leftovers).next().is_none() && !situation.own_pods.iter().any(goes)
+        || leaving(&decided.leftovers).next().is_none() && !situation.own_pods.iter().any(goes)
     {
         return;
     }
     let pods = situation.pods_by_name();
-    let rooms = Rooms::of(state, situation, leftovers, idle_timeout_s, &pods);
+    let rooms = Rooms::of(decided, &pods);
+    let state = &mut decided.state;
     let growing = rooms.growing.enumerate();
     let growing = growing.filter(|(at, _)| rooms.is_left.contains(at));
     let growing = growing.flat_map(|(at, numbers)| numbers.iter().map(move |number| (at, *number)));
@@ -157,13 +150,8 @@ struct Rooms {
 }
 
 impl Rooms {
-    fn of(
-        state: &DecisionState,
-        situation: &Situation<'_>,
-        leftovers: &Leftovers<'_>,
-        idle_timeout_s: f64,
-        pods: &HashMap<&str, &Pod<'_>>,
-    ) -> Self {
+    fn of(decided: &Decided<'_>, pods: &HashMap<&str, &Pod<'_>>) -> Self {
+        let state = &decided.state;
         let mut rooms = Self {
             rest: state.headrooms.clone(),
             shrinks: state.headrooms.map(|_| 0.0),
@@ -177,7 +165,7 @@ impl Rooms {
         let names: HashMap<&str, KubeNodeIndex> =
             names.map(|(at, one)| (one.node.as_str(), at)).collect();
         let place = |pod: &Pod<'_>| pod.node.and_then(|node| names.get(node)).copied();
-        rooms.add_going(state, situation, leftovers, pods, place);
+        rooms.add_going(decided, pods, place);
         let mut above = state.count(PlannedNode::stays);
         let mut numbers: Vec<NodeIndex> = state.order.clone();
         numbers.sort_by_key(|number| Reverse(state.nodes[*number].idle_ms));
@@ -193,7 +181,7 @@ impl Rooms {
             }
             let resize = node.resize.as_deref();
             if let Some((resize, notes)) = resize.zip(state.tables.sizes.get(&number)) {
-                rooms.shrinks[at] += about_to_go(resize, notes, situation.now);
+                rooms.shrinks[at] += about_to_go(resize, notes, decided.situation.now);
                 if resize.can_grow() {
                     rooms.growing[at].push(number);
                 }
@@ -203,7 +191,7 @@ impl Rooms {
                 // A host goes with its whole replica only, and that may be on other Kubernetes
                 // nodes.
                 && state.hosts(group) <= 1
-                && may_go(state, number, idle_timeout_s)
+                && may_go(state, number, decided.config.idle_timeout_s)
             {
                 above[group] -= 1;
                 rooms.idle[at].push((number, pod.requests()));
@@ -216,19 +204,17 @@ impl Rooms {
     /// Adds the room that pods leave which go.
     fn add_going(
         &mut self,
-        state: &DecisionState,
-        situation: &Situation<'_>,
-        leftovers: &Leftovers<'_>,
+        decided: &Decided<'_>,
         pods: &HashMap<&str, &Pod<'_>>,
         place: impl Fn(&Pod<'_>) -> Option<KubeNodeIndex>,
     ) {
-        let deleted = situation.own_pods.iter();
+        let deleted = decided.situation.own_pods.iter();
         let deleted = deleted.filter(|pod| pod.deleting && !pod.ended);
         let goes = |node: &&PlannedNode| matches!(node.fate, Fate::Remove(_));
-        let removed = state.in_order().filter(goes);
+        let removed = decided.state.in_order().filter(goes);
         let removed = removed.filter_map(|node| pods.get(node.pod()?).copied());
         let mut going: HashSet<&str> = HashSet::default();
-        for pod in leaving(leftovers).chain(deleted).chain(removed) {
+        for pod in leaving(&decided.leftovers).chain(deleted).chain(removed) {
             if going.insert(pod.name)
                 && let Some(at) = place(pod)
             {

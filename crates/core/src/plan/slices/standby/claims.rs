@@ -4,23 +4,19 @@
 use std::cmp::Reverse;
 
 use crate::hash::HashSet;
+use crate::plan::decided::Decided;
 use crate::plan::growth::size::cores;
 use crate::plan::list::NodeIndex;
 use crate::plan::nodes::node::{Fate, PlannedNode};
-use crate::plan::nodes::rows::Leftovers;
 use crate::plan::outcome::cause::RemovalCause;
 use crate::plan::packing::state::DecisionState;
-use crate::plan::situation::Situation;
 use crate::snapshot::pod::Pod;
 
 /// The cores that demand lacks while it waits for room that standby nodes may take, beyond those of pods about to
 /// go, which can be 0 until the scheduler has placed its pods; and whether a node that demand needs has no Kubernetes
 /// node yet, so that nothing is launched that could take its place.
-pub(super) fn claims(
-    state: &DecisionState,
-    situation: &Situation<'_>,
-    leftovers: &Leftovers<'_>,
-) -> (Option<f64>, bool) {
+pub(super) fn claims(decided: &Decided<'_>) -> (Option<f64>, bool) {
+    let (state, situation) = (&decided.state, decided.situation);
     let pods = situation.pods_by_name();
     let cpu = |pod: &Pod<'_>| pod.requests().cpu.map_or(0.0, cores);
     let required = state.required();
@@ -51,7 +47,7 @@ pub(super) fn claims(
         .iter()
         .filter(|pod| pod.deleting && !pod.ended);
     let works = |pod: &Pod<'_>| situation.history().excess.contains_key(pod.name);
-    let draining = leftovers.draining.iter().copied();
+    let draining = decided.leftovers.draining.iter().copied();
     let draining = draining.filter(|pod| !pod.deleting && !works(pod));
     let removed = state.in_order().filter(|node| !node.stays());
     let removed = removed.filter_map(PlannedNode::pod);

@@ -3,18 +3,17 @@
 use std::collections::BTreeMap;
 
 use crate::hash::HashSet;
+use crate::plan::decided::Decided;
 use crate::plan::demand::requests::{Demand, RequestBatch};
 use crate::plan::demand::shape::Shape;
 use crate::plan::list::{DemandIndex, GroupIndex, List, NodeIndex, StandbyIndex};
 use crate::plan::nodes::amounts::CountedAmounts;
 use crate::plan::nodes::node::{Fate, PlannedNode, Stage};
-use crate::plan::nodes::rows::Leftovers;
 use crate::plan::nodes::tables::{Floor, StandbyRole};
 use crate::plan::outcome::problem::{Problem, ProblemPlace, ProblemReason};
 use crate::plan::outcome::step::PlacementStep;
 use crate::plan::packing::budget::WorkBudget;
 use crate::plan::packing::state::{DecisionState, PlannedGroup};
-use crate::plan::situation::Situation;
 use crate::plan::slices::standby::claims::{claims, give_way};
 use crate::plan::slices::standby::goals::StandbyGoals;
 use crate::plan::slices::standby::reason::StandbyReason;
@@ -52,19 +51,18 @@ pub(crate) enum StandbyKind {
 /// needs more. Returns what was wanted, `None` if finding nodes takes too many steps, and the pods on
 /// their way that are for that alone.
 pub(crate) fn keep_ready(
-    state: &mut DecisionState,
+    decided: &mut Decided<'_>,
     goals: &StandbyGoals,
-    situation: &Situation<'_>,
-    leftovers: &Leftovers<'_>,
-    demands: &List<DemandIndex, Demand<'_>>,
 ) -> (Option<List<StandbyIndex, StandbyDemand>>, HashSet<String>) {
+    let (history, now) = (decided.situation.history(), decided.situation.now);
     // A decision out of steps is abandoned as a whole, so nothing more is worth finding.
-    if is_default(goals) && situation.history().standby.is_empty() || state.work.is_over() {
+    if is_default(goals) && history.standby.is_empty() || decided.state.work.is_over() {
         return (Some(List::default()), HashSet::default());
     }
-    let (cores_short, begins) = claims(state, situation, leftovers);
+    let (cores_short, begins) = claims(decided);
     let launch = cores_short.is_none() && !begins;
-    let standby_demands = place(state, goals, demands, launch);
+    let state = &mut decided.state;
+    let standby_demands = place(state, goals, &decided.demands, launch);
     let required = state.required();
     let only_ready = state.entries().filter_map(|(number, node)| {
         let is_ready = state.is_on_standby(number) && !required[number];
@@ -80,14 +78,12 @@ pub(crate) fn keep_ready(
     }
     // Idle nodes that are not needed on standby any more remember since when that has been so.
     for (number, node) in state.nodes.enumerate() {
-        let memory = node
-            .pod()
-            .and_then(|pod| situation.history().standby.get(pod));
+        let memory = node.pod().and_then(|pod| history.standby.get(pod));
         let is_free = node.is_idle() && node.fate == Fate::Stay;
         if let Some(memory) = memory.filter(|_| is_free) {
             // The need goes up and down with demand, and nodes should not come and go with it.
-            let released = memory.released_at.unwrap_or(situation.now);
-            let role = StandbyRole::Released(released.min(situation.now));
+            let released = memory.released_at.unwrap_or(now);
+            let role = StandbyRole::Released(released.min(now));
             state.tables.standby.entry(number).or_insert(role);
         }
     }

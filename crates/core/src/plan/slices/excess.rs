@@ -12,7 +12,6 @@ use crate::plan::nodes::node::PlannedNode;
 use crate::plan::outcome::cause::RemovalCause;
 use crate::plan::outcome::plan::{ExcessNode, Plan};
 use crate::plan::slices::objects::hanging::HangingPods;
-use crate::snapshot::History;
 use crate::snapshot::history::ExcessMemory;
 use crate::snapshot::pod::Pod;
 
@@ -111,12 +110,11 @@ pub(crate) fn excess_nodes(decided: &Decided<'_>) -> Vec<DrainingExcess> {
 /// Memory of the nodes above a maximum, after a plan, so that their time ends when it was said to. A node that was
 /// asked to leave and does not drain yet is remembered for as long as its stop is awaited.
 pub(crate) fn remember(
-    history: &History,
     decided: &Decided<'_>,
     excess_nodes: &[DrainingExcess],
     plan: &Plan,
 ) -> BTreeMap<String, ExcessMemory> {
-    let (previous, now) = (&history.excess, decided.situation.now);
+    let (previous, now) = (&decided.situation.history().excess, decided.situation.now);
     let mut excess_memory: BTreeMap<String, ExcessMemory> = BTreeMap::new();
     for node in decided.state.in_order() {
         if node.removal() == Some(RemovalCause::StopRequested)

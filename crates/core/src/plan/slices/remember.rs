@@ -16,10 +16,10 @@ impl Findings<'_> {
         let previous = decided.situation.history();
         (history.at_work, history.bursts) = bursts::update(&decided.state, self);
         let has_too_large = &self.evidence.has_too_large;
-        history.growth_backoffs = backoff::update(previous, decided, has_too_large);
-        history.blocked = blocked::memory::update(previous, decided, &self.evidence);
-        history.early_ends = blocked::early_ends::update(previous, decided, &self.evidence);
-        history.excess = excess::remember(previous, decided, &self.excess, plan);
+        history.growth_backoffs = backoff::update(decided, has_too_large);
+        history.blocked = blocked::memory::update(decided, &self.evidence);
+        history.early_ends = blocked::early_ends::update(decided, &self.evidence);
+        history.excess = excess::remember(decided, &self.excess, plan);
         history.gangs.clone_from(&self.attempts.gangs);
         history.jump = jumps::update(decided, self.attempts.jump.as_ref());
         let departing = self.departures.iter();
@@ -28,7 +28,7 @@ impl Findings<'_> {
             .collect();
         history.told = departures::announcements(previous, &self.departures, plan);
         history.rooms.clone_from(&self.rooms);
-        history.resizes = resizes::remember(previous, decided);
+        history.resizes = resizes::remember(decided);
         history.standby = ready::remember(&decided.state);
     }
 }

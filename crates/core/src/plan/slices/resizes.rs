@@ -229,11 +229,8 @@ fn bound(resize: &mut Resize, around: Around) {
 }
 
 /// Memory of the resizes of pods after a decision, by the name of the pod.
-pub(crate) fn remember(
-    previous: &History,
-    decided: &Decided<'_>,
-) -> BTreeMap<String, ResizeMemory> {
-    let now = decided.situation.now;
+pub(crate) fn remember(decided: &Decided<'_>) -> BTreeMap<String, ResizeMemory> {
+    let (previous, now) = (decided.situation.history(), decided.situation.now);
     let state = &decided.state;
     let memory = |(number, node): (NodeIndex, &PlannedNode)| {
         let notes = state.tables.sizes.get(&number)?;

@@ -9,7 +9,7 @@ use crate::hash::HashSet;
 use crate::plan::decided::Decided;
 use crate::plan::nodes::node::{PlannedNode, Stage};
 use crate::plan::slices::blocked::evidence::Evidence;
-use crate::snapshot::history::{EarlyEnds, History};
+use crate::snapshot::history::EarlyEnds;
 use crate::snapshot::pod::Pod;
 
 /// Seconds by which a pod may seem older than it is: Kubernetes writes whole seconds.
@@ -21,11 +21,10 @@ const PODS: usize = 3;
 
 /// Memory of early ends after a decision.
 pub(crate) fn update(
-    history: &History,
     decided: &Decided<'_>,
     evidence: &Evidence<'_>,
 ) -> BTreeMap<String, EarlyEnds> {
-    let mut memories = history.early_ends.clone();
+    let mut memories = decided.situation.history().early_ends.clone();
     let mut early_pods = evidence.early_ends.clone();
     // The order of pods in a snapshot is not to decide which of them are remembered.
     early_pods.sort_unstable_by_key(|pod| pod.name);

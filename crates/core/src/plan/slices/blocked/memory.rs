@@ -18,7 +18,6 @@ use crate::plan::slices::blocked::early_ends::{is_made_since, started};
 use crate::plan::slices::blocked::evidence::Evidence;
 use crate::plan::slices::blocked::reason::BlockReason;
 use crate::seconds::{Retry, is_recent, second_of};
-use crate::snapshot::History;
 use crate::snapshot::history::{BlockCause, BlockMemory};
 use crate::snapshot::pod::Pod;
 
@@ -140,12 +139,11 @@ fn ends_again(cause: BlockCause) -> bool {
 
 /// Memory of blocked groups after a decision.
 pub(crate) fn update(
-    history: &History,
     decided: &Decided<'_>,
     evidence: &Evidence<'_>,
 ) -> BTreeMap<String, BlockMemory> {
     let now = decided.situation.now;
-    let mut memories = history.blocked.clone();
+    let mut memories = decided.situation.history().blocked.clone();
     let started = started(!memories.is_empty(), decided);
     memories.retain(|_, memory| is_recent(memory.seen_at, FORGOTTEN_AFTER_S, now));
     for (group, evident) in decided.config.groups.iter().zip(evidence.groups.iter()) {

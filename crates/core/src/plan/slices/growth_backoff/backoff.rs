@@ -84,11 +84,11 @@ pub(crate) fn mark(
 
 /// The growth back-offs to remember after a decision.
 pub(crate) fn update(
-    history: &History,
     decided: &Decided<'_>,
     has_too_large: &ByGroup<bool>,
 ) -> BTreeMap<String, GrowthBackoff> {
     let (state, now) = (&decided.state, decided.situation.now);
+    let history = decided.situation.history();
     let mut growth_backoffs = history.growth_backoffs.clone();
     growth_backoffs.retain(|_, backoff| now - backoff.at < FORGOTTEN_AFTER_S);
     // A resize of these has just reached the resize limits.

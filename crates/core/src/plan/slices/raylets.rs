@@ -8,7 +8,8 @@ use crate::plan::nodes::group::ClusterConfig;
 use crate::plan::outcome::amounts::amount_text;
 use crate::plan::outcome::problem::{COUNTED_UP_TO_TOTAL, Problem, ProblemPlace, ProblemReason};
 use crate::plan::packing::state::DecisionState;
-use crate::snapshot::gcs::{LiveNodes, NodeState};
+use crate::plan::situation::Situation;
+use crate::snapshot::gcs::NodeState;
 use crate::snapshot::group_spec::GroupSpec;
 use crate::snapshot::pod::Pod;
 
@@ -54,12 +55,8 @@ pub(crate) fn mend(state: &mut DecisionState) {
 /// Counts new nodes of a group with what the raylet reports in the youngest pod that was made as the template is
 /// now, and returns where that is something else: images and scripts start Ray with amounts that no template
 /// shows. Pods of another size are of an older template and show nothing, unless those of their group grow.
-pub(crate) fn believe(
-    config: &mut ClusterConfig,
-    own_pods: &[Pod<'_>],
-    live: &LiveNodes<'_>,
-) -> Vec<Problem> {
-    let youngest = youngest_pods(config, own_pods, live);
+pub(crate) fn believe(config: &mut ClusterConfig, situation: &Situation<'_>) -> Vec<Problem> {
+    let youngest = youngest_pods(config, situation);
     let mut problems = Vec::new();
     for group in config.groups.iter_mut().filter(|group| !group.is_head()) {
         let Some((pod, ray)) = youngest.get(group.name.as_str()) else {
@@ -94,8 +91,7 @@ pub(crate) fn believe(
 /// By group, the youngest pod that shows what new ones of it will have, with its raylet.
 fn youngest_pods<'a>(
     config: &ClusterConfig,
-    own_pods: &[Pod<'a>],
-    live: &LiveNodes<'a>,
+    situation: &Situation<'a>,
 ) -> HashMap<&'a str, (&'a str, &'a NodeState)> {
     // The size with which a group makes pods now.
     let is_as_made = |pod: &Pod<'_>, group: &GroupSpec| match group.base {
@@ -106,8 +102,9 @@ fn youngest_pods<'a>(
         None => pod.requests() == group.pod_requests,
     };
     let mut youngest = HashMap::default();
-    for pod in own_pods {
-        let (Some(group), Some(ray)) = (config.group(pod.group), live.get(pod.name)) else {
+    for pod in situation.own_pods {
+        let (Some(group), Some(ray)) = (config.group(pod.group), situation.live.get(pod.name))
+        else {
             continue;
         };
         // A pod that has grown shows what its group has besides CPU and memory, if no other pod does.

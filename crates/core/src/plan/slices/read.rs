@@ -43,15 +43,11 @@ pub(crate) fn read<'a>(
     };
     let mut problems = std::mem::take(&mut config.problems);
     problems.extend(problems::all(situation.snapshot, own_pods));
-    problems.extend(settings.with(Slice::Raylets, || {
-        raylets::believe(&mut config, own_pods, live)
-    }));
+    let unlike = settings.with(Slice::Raylets, || raylets::believe(&mut config, situation));
+    problems.extend(unlike);
     let hanging = settings.with(Slice::Objects, || HangingPods::of(own_pods, &config, now));
     problems.extend(hanging.problems());
-    let times = (settings.drain_timeout_s, now);
-    let departures = settings.with(Slice::Departures, || {
-        departures(situation.snapshot, own_pods, &config, times)
-    });
+    let departures = settings.with(Slice::Departures, || departures(situation, &config));
     let goals = settings.with(Slice::Standby, || {
         let mut goals = StandbyGoals::at(&settings.headroom, &settings.schedules, now);
         goals.replace(departures.values(), live);

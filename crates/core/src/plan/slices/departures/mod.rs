@@ -13,9 +13,9 @@ use crate::hash::HashMap;
 use crate::plan::nodes::group::ClusterConfig;
 use crate::plan::outcome::cause::RemovalCause;
 use crate::plan::outcome::plan::Plan;
+use crate::plan::situation::Situation;
 use crate::plan::slices::departures::reason::{Departure, DepartureReason};
 use crate::snapshot::KubeNode;
-use crate::snapshot::Snapshot;
 use crate::snapshot::history::{History, ToldDeparture};
 use crate::snapshot::pod::{Pod, PodRole};
 use crate::snapshot::taint::{CORDON, Taint, TaintMeaning};
@@ -40,19 +40,18 @@ struct ExpectedDeparture {
 }
 
 /// The worker pods that are about to leave, by name. Where nothing says when, a pod is assumed to be
-/// gone after `assumed_s` seconds.
+/// gone after the time that nodes have to drain.
 pub(crate) fn departures(
-    snapshot: &Snapshot,
-    own_pods: &[Pod<'_>],
+    situation: &Situation<'_>,
     config: &ClusterConfig,
-    (assumed_s, now): (f64, f64),
 ) -> BTreeMap<String, Departure> {
+    let (snapshot, now) = (situation.snapshot, situation.now);
     let nodes = snapshot.nodes.iter().flatten();
     let nodes = nodes.filter(|node| !node.is_open());
     let nodes = nodes.map(|node| (node.metadata.name.as_str(), node));
     let nodes: HashMap<&str, &KubeNode> = nodes.collect();
     let mut by_pod = BTreeMap::new();
-    for pod in own_pods {
+    for pod in situation.own_pods {
         let is_ours = pod.role == PodRole::Worker
             && !pod.ended
             && config.number(pod.group).is_some()
@@ -87,13 +86,13 @@ pub(crate) fn departures(
             group: pod.group.to_owned(),
             reason: expected.reason,
             since,
-            gone_at: gone_at.unwrap_or(since + assumed_s),
+            gone_at: gone_at.unwrap_or(since + situation.settings.drain_timeout_s),
             is_known: gone_at.is_some(),
             counts_from_now: is_new && killed_at.or(expected.gone_at).is_none(),
         };
         by_pod.insert(departure.pod.clone(), departure);
     }
-    add_other_hosts(own_pods, config, &mut by_pod);
+    add_other_hosts(situation.own_pods, config, &mut by_pod);
     by_pod
 }
 

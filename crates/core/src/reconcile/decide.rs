@@ -13,8 +13,6 @@ use crate::reconcile::effects::replicas::ReplicaChange;
 use crate::reconcile::effects::resize::Planned;
 use crate::reconcile::effects::size::PodSize;
 use crate::reconcile::effects::{drain, end, hold, replicas};
-use crate::reconcile::memory::backoff::Waits;
-use crate::reconcile::memory::unobserved::Unobserved;
 use crate::reconcile::observed::activity;
 use crate::reconcile::observed::blind::Blind;
 use crate::reconcile::observed::outage::Outage;
@@ -35,8 +33,7 @@ pub fn round(snapshot: &Snapshot, memory: &RoundMemory, settings: &RoundSettings
     let mut made = Making {
         snapshot,
         plan: &plan,
-        waits: &memory.waits,
-        unobserved: &memory.unobserved,
+        memory,
         max_workers: settings.plan.max_workers,
         now,
         chains: Vec::new(),
@@ -46,12 +43,12 @@ pub fn round(snapshot: &Snapshot, memory: &RoundMemory, settings: &RoundSettings
     let stabilisation = memory.stabilisation.next(snapshot, now);
     // Beside the end of the cluster, what else there is to do would be undone, and could fail the patch.
     if !made.end() {
-        made.replicas(&barred, memory.split_until > now, stabilisation);
+        made.replicas(&barred, stabilisation);
         made.pods(&barred);
         made.holds();
         made.drains();
     }
-    made.say(memory);
+    made.say();
     let (chains, skipped) = (made.chains, made.skipped);
     let outage = Outage::recovery(memory.outage.as_ref(), now);
     let over = memory.outage.as_ref().filter(|_| outage.is_none());
@@ -103,8 +100,7 @@ pub fn blind(memory: &RoundMemory, why: &Blind, now: f64) -> Round {
 struct Making<'a> {
     snapshot: &'a Snapshot,
     plan: &'a Plan,
-    waits: &'a Waits,
-    unobserved: &'a Unobserved,
+    memory: &'a RoundMemory,
     max_workers: u64,
     now: f64,
     chains: Vec<Chain>,
@@ -115,12 +111,9 @@ impl Making<'_> {
     /// The targets for which the plan breaks a rule that every plan must keep; nothing is done to
     /// them.
     fn barred(&mut self) -> BTreeSet<EffectTarget> {
-        let mut violations = check::check(self.snapshot, self.plan);
-        violations.extend(check::above_workers(
-            self.snapshot,
-            self.plan,
-            self.max_workers,
-        ));
+        let (snapshot, plan) = (self.snapshot, self.plan);
+        let mut violations = check::check(snapshot, plan);
+        violations.extend(check::above_workers(snapshot, plan, self.max_workers));
         let concerns = |violation: &Violation| match violation {
             Violation::AboveMax { group, .. }
             | Violation::AboveWorkers { group, .. }
@@ -133,14 +126,13 @@ impl Making<'_> {
             | Violation::ResizedTwice { pod }
             | Violation::LosesRequest { pod, .. } => EffectTarget::Pod(pod.clone()),
         };
-        let barred: Vec<(EffectTarget, String)> = violations
-            .iter()
-            .map(|violation| (concerns(violation), format!("not done: {violation}")))
-            .collect();
-        for (about, why) in &barred {
-            self.skip(about.clone(), why.clone(), None, true);
+        let mut barred = BTreeSet::new();
+        for violation in &violations {
+            let about = concerns(violation);
+            self.skip(about.clone(), format!("not done: {violation}"), None, true);
+            barred.insert(about);
         }
-        barred.into_iter().map(|(about, _)| about).collect()
+        barred
     }
 
     /// Says that something was not done, and until when. A `lasting` reason is reported to users.
@@ -156,7 +148,7 @@ impl Making<'_> {
     /// Checks whether a class of work on a target is backed off; if so, the round says that it was
     /// skipped.
     fn waits(&mut self, about: &EffectTarget, task: EffectClass) -> bool {
-        let Some(wait) = self.waits.of(about, task, self.now) else {
+        let Some(wait) = self.memory.waits.of(about, task, self.now) else {
             return false;
         };
         // A failure or two in a row are as a rule a race that ends by itself.
@@ -183,12 +175,7 @@ impl Making<'_> {
     }
 
     /// One patch for all worker groups.
-    fn replicas(
-        &mut self,
-        barred: &BTreeSet<EffectTarget>,
-        split: bool,
-        stabilisation: Stabilisation,
-    ) {
+    fn replicas(&mut self, barred: &BTreeSet<EffectTarget>, stabilisation: Stabilisation) {
         let changes = replicas::changes(self.snapshot, &self.plan.groups);
         if changes.is_empty() || self.waits(&EffectTarget::Cluster, EffectClass::Replicas) {
             return;
@@ -209,6 +196,7 @@ impl Making<'_> {
         }
         // After the API server has refused a patch of several groups, each patch changes one group
         // only, so that it becomes clear which group is refused.
+        let split = self.memory.split_until > self.now;
         let (most, snapshot, plan) = (self.max_workers, self.snapshot, self.plan);
         let (allowed, delayed) = replicas::within(most, snapshot, plan, allowed, split);
         for change in delayed {
@@ -255,7 +243,7 @@ impl Making<'_> {
                 continue;
             }
             let pod = pods.get(name).copied();
-            if let Some(until) = pod.and_then(|pod| self.unobserved.until(&pod, self.now)) {
+            if let Some(until) = pod.and_then(|pod| self.memory.unobserved.until(&pod, self.now)) {
                 let why = "it has been patched, and the watch does not show that yet";
                 self.skip(about, why.to_owned(), Some(until), false);
                 continue;
@@ -263,7 +251,7 @@ impl Making<'_> {
             let node = live.get(name).filter(|node| node.is_running());
             planned.node_id = node.and_then(|node| node.node_id.parse().ok());
             let size = planned.raylet_size();
-            if size.is_some_and(|size| self.unobserved.has_size(&size, self.now)) {
+            if size.is_some_and(|size| self.memory.unobserved.has_size(&size, self.now)) {
                 // The GCS shows a new size only after its next round through the raylets.
                 planned.sync = None;
             }
@@ -295,7 +283,7 @@ impl Making<'_> {
                 continue;
             };
             // The mark is written already where the watch does not show a patch of the pod yet.
-            if self.unobserved.until(&pod, self.now).is_some()
+            if self.memory.unobserved.until(&pod, self.now).is_some()
                 || self.waits(&about, EffectClass::Resize)
             {
                 continue;
@@ -332,15 +320,17 @@ impl Making<'_> {
     }
 
     /// The report and the error text for Ray, where they are new.
-    fn say(&mut self, memory: &RoundMemory) {
-        let state = status::state(self.snapshot, self.plan, self.waits);
+    fn say(&mut self) {
+        let memory = self.memory;
+        let state = status::state(self.snapshot, self.plan, &memory.waits);
         let error = status::error_text(self.plan, &self.skipped);
         let mut say = |why: &str, effect| {
             let chain = Chain::one(EffectTarget::Cluster, why.to_owned(), effect);
             self.chains.push(chain);
         };
         let free = |task| {
-            self.waits
+            memory
+                .waits
                 .of(&EffectTarget::Cluster, task, self.now)
                 .is_none()
         };

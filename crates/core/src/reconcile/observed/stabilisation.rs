@@ -62,11 +62,12 @@ impl Stabilisation {
             sighting.nodes += 1;
             sighting.free += node.available_resources.iter().map(share).sum::<f64>();
         }
+        let next = Self {
+            sighting: Some(sighting),
+            ..self
+        };
         let Some(previous) = self.sighting else {
-            return Self {
-                sighting: Some(sighting),
-                ..self
-            };
+            return next;
         };
         // The GCS reports nodes in any order, and a sum of shares depends on it in its last digits.
         let joined = sighting.nodes > previous.nodes;
@@ -74,16 +75,13 @@ impl Stabilisation {
         let rested = now - self.since >= 2.0 * STALE_S;
         if took && (rested || joined && now - self.began < LONGEST_S) {
             return Self {
-                sighting: Some(sighting),
                 since: now,
                 began: if rested { now } else { self.began },
                 demand: previous.demand,
+                ..next
             };
         }
-        Self {
-            sighting: Some(sighting),
-            ..self
-        }
+        next
     }
 
     /// Returns whether the demand that is seen now may be outdated, so that launches wait.

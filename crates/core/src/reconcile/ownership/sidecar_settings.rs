@@ -18,10 +18,8 @@ pub fn patch(cluster: &Value, settings: impl FnOnce() -> Option<String>) -> Opti
         return None;
     }
     let settings = settings()?;
-    let written = cluster
-        .get("metadata")
-        .and_then(|metadata| metadata.get("annotations")?.get(SETTINGS)?.as_str());
-    if written.unwrap_or(NOTHING) == settings {
+    let annotations = object.all_annotations().unwrap_or_default();
+    if annotations.text(SETTINGS).unwrap_or(NOTHING) == settings {
         return None;
     }
     annotate(cluster, SETTINGS, &settings)

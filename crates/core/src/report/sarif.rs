@@ -5,28 +5,22 @@ use serde_json::{Value, json};
 use super::json::pretty;
 use super::page::WITHOUT;
 use super::{FindingsReport, ReportEntry, UnreadInput, Unreadable, severity};
-use crate::policy::Mode;
 use crate::rule_page;
-use crate::rules::{OwnMode, RULES};
+use crate::rules::RULES;
 
 const SCHEMA: &str = "https://json.schemastore.org/sarif-2.1.0.json";
 
 /// The report as one SARIF run, ended by a line break.
 pub fn render(report: &FindingsReport) -> String {
     let rules = RULES.iter().map(|rule| {
-        let mode = match rule.mode {
-            OwnMode::Always(mode) => mode,
-            // A rule has one default level in SARIF; each result has that of its own mode.
-            OwnMode::ByCase(_) => Mode::Enforce,
-        };
         json!({
             "id": rule.id.to_string(),
             "name": rule.name,
             "shortDescription": {"text": rule.summary},
             "fullDescription": {"text": rule_page::what(rule.page)},
             "help": {"text": format!("{} {}", rule.why, rule_page::text(rule.page, WITHOUT))},
-            // SARIF names the levels as this crate does.
-            "defaultConfiguration": {"level": severity(mode)},
+            // SARIF names the levels as this crate does. A rule has one there; each result has that of its own mode.
+            "defaultConfiguration": {"level": severity(rule.usual_mode())},
         })
     });
     let unread = report.unread.iter().map(|one| notification("error", one));

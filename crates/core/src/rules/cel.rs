@@ -4,8 +4,6 @@
 //! that an expression reports must be a finding of the rule: `tests/core/vap/` compares both on the
 //! fixtures, and `tests/e2e/vap/` tries the policies on a real API server.
 
-use crate::policy::Mode;
-
 /// The part of a rule that CEL can express.
 #[derive(Debug)]
 pub enum Cel {
@@ -15,14 +13,25 @@ pub enum Cel {
     InPart(&'static [Check], &'static str),
     /// Nothing; the sentence says why.
     NotCovered(&'static str),
+    /// As the first says, and further expressions whose findings only warn.
+    WithWarnings(&'static Self, &'static [Check]),
 }
 
 impl Cel {
-    /// The expressions; none if the rule is not covered.
+    /// The expressions whose findings have the rule's own mode; none if the rule is not covered.
     pub const fn checks(&self) -> &'static [Check] {
         match self {
             Self::Covered(checks) | Self::InPart(checks, _) => checks,
             Self::NotCovered(_) => &[],
+            Self::WithWarnings(cel, _) => cel.checks(),
+        }
+    }
+
+    /// The expressions whose findings only warn.
+    pub const fn warnings(&self) -> &'static [Check] {
+        match self {
+            Self::WithWarnings(_, checks) => checks,
+            _ => &[],
         }
     }
 
@@ -32,6 +41,7 @@ impl Cel {
             Self::Covered(_) => ("yes", None),
             Self::InPart(_, gap) => ("in part", Some(gap)),
             Self::NotCovered(why) => ("no", Some(why)),
+            Self::WithWarnings(cel, _) => cel.coverage(),
         }
     }
 }
@@ -51,8 +61,6 @@ pub const NO_PODS: Cel =
 pub struct Check {
     /// The variable for which it is evaluated.
     pub each: Each,
-    /// The mode of its findings, where no setting changes it.
-    pub mode: Mode,
     /// A list of texts, one for each fault: the place and the problem. Faults of one object are
     /// distinguished by their texts, so these contain path and value.
     ///

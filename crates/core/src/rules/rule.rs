@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::cel::Cel;
+use super::cel::{Cel, Check};
 use super::subject::Subject;
 use crate::finding::Finding;
 use crate::path::FieldPath;
@@ -43,8 +43,24 @@ pub struct Rule {
 }
 
 impl Rule {
+    /// The mode of findings that set none: Enforce where it depends on the case.
+    pub const fn usual_mode(&self) -> Mode {
+        match self.mode {
+            OwnMode::Always(mode) => mode,
+            OwnMode::ByCase(_) => Mode::Enforce,
+        }
+    }
+
+    /// The expressions in CEL by the mode of their findings where no setting changes it, the strictest
+    /// mode first.
+    pub fn checks(&self) -> impl Iterator<Item = (Mode, &'static [Check])> {
+        let own = (self.usual_mode(), self.cel.checks());
+        let all = [own, (Mode::Warn, self.cel.warnings())].into_iter();
+        all.filter(|(_, checks)| !checks.is_empty())
+    }
+
     /// A finding of this rule: the problem at `path` and its fix. Mode and reason are the rule's
-    /// own (Enforce where the mode depends on the case) until changed.
+    /// own until changed.
     pub fn finding(
         &self,
         path: FieldPath,
@@ -53,10 +69,7 @@ impl Rule {
     ) -> Finding {
         Finding {
             rule: self.id,
-            mode: match self.mode {
-                OwnMode::Always(mode) => mode,
-                OwnMode::ByCase(_) => Mode::Enforce,
-            },
+            mode: self.usual_mode(),
             path,
             value: None,
             amount: None,

@@ -16,8 +16,6 @@ pub mod variables;
 
 pub use options::VapOptions;
 
-use std::collections::BTreeSet;
-
 use serde_json::Value;
 
 use crate::policy::Mode;
@@ -28,12 +26,11 @@ pub fn objects(options: &VapOptions) -> Vec<Value> {
     let defaults = options.defaults.then(|| defaults::objects(options));
     let mut objects: Vec<Value> = defaults.into_iter().flatten().collect();
     for rule in RULES {
-        // One policy for each mode of the rule's expressions, the strictest first, in the mode under the settings.
-        let modes: BTreeSet<Mode> = rule.cel.checks().iter().map(|check| check.mode).collect();
-        for check_mode in modes.into_iter().rev() {
+        // One policy for each mode of the rule's expressions, in the mode under the settings.
+        for (check_mode, checks) in rule.checks() {
             let mode = options.settings.modes.get(rule.id).unwrap_or(check_mode);
             if mode != Mode::Off {
-                objects.extend(policy::objects(rule, check_mode, mode, options));
+                objects.extend(policy::objects(rule, (check_mode, checks), mode, options));
             }
         }
     }

@@ -12,7 +12,7 @@ use crate::rules::{Check, Each, OwnMode, Rule};
 /// settings.
 pub(super) fn objects(
     rule: &Rule,
-    check_mode: Mode,
+    (check_mode, checks): (Mode, &[Check]),
     mode: Mode,
     options: &VapOptions,
 ) -> [Value; 2] {
@@ -37,12 +37,12 @@ pub(super) fn objects(
         "matchConditions": matching::conditions(options, "not-ended-by-it", NOT_ENDED),
         "variables": [
             { "name": "subjects", "expression": variables::SUBJECTS },
-            { "name": "faults", "expression": faults(rule, check_mode) },
+            { "name": "faults", "expression": faults(checks) },
             { "name": "reported", "expression": reported }
         ],
         "validations": [{
             "expression": "variables.reported.size() == 0",
-            "messageExpression": message_expression(rule, check_mode),
+            "messageExpression": message_expression(rule, checks),
             // The API server shows this instead of a longer message than it allows.
             "message": format!("{} {}: {}", rule.id, rule.name, rule.summary.replace('`', "")),
             "reason": "Invalid"
@@ -61,13 +61,8 @@ pub(super) fn objects(
 }
 
 /// The texts of faults of the object and of the stored object.
-fn faults(rule: &Rule, check_mode: Mode) -> String {
-    let checks = rule
-        .cel
-        .checks()
-        .iter()
-        .filter(|check| check.mode == check_mode);
-    let lists: Vec<String> = checks.map(of_check).collect();
+fn faults(checks: &[Check]) -> String {
+    let lists: Vec<String> = checks.iter().map(of_check).collect();
     format!(
         "variables.subjects.map(s, [\n{}\n].join('\\n').split('\\n').filter(f, f != ''))",
         lists.join(",\n")
@@ -102,14 +97,9 @@ fn placed(faults: &str) -> String {
 }
 
 /// The expression of the message.
-fn message_expression(rule: &Rule, check_mode: Mode) -> String {
+fn message_expression(rule: &Rule, checks: &[Check]) -> String {
     let mut fixes: Vec<&str> = Vec::new();
-    for check in rule
-        .cel
-        .checks()
-        .iter()
-        .filter(|check| check.mode == check_mode)
-    {
+    for check in checks {
         if !fixes.contains(&check.fix) {
             fixes.push(check.fix);
         }

@@ -54,10 +54,8 @@ fn a_rule_has_policies_exactly_if_it_is_covered() {
 #[test]
 fn a_rule_that_does_not_go_by_case_has_expressions_of_its_own_mode_only() {
     for rule in RULES {
-        if let OwnMode::Always(mode) = rule.mode {
-            for check in rule.cel.checks() {
-                assert_eq!(check.mode, mode, "{}", rule.id);
-            }
+        if let OwnMode::Always(_) = rule.mode {
+            assert!(rule.cel.warnings().is_empty(), "{}", rule.id);
         }
     }
 }
@@ -94,7 +92,7 @@ fn settings_decide_what_a_policy_leads_to() {
 #[test]
 fn sentences_are_sentences() {
     for rule in RULES {
-        for check in rule.cel.checks() {
+        for check in rule.checks().flat_map(|(_, checks)| checks) {
             assert!(check.fix.ends_with('.'), "{}: {}", rule.id, check.fix);
         }
         if let (_, Some(gap)) = rule.cel.coverage() {

@@ -13,7 +13,6 @@ pub(crate) static RULE: Rule = Rule {
           group of the cluster.",
     cel: Cel::Covered(&[Check {
         each: Each::Group,
-        mode: Mode::Enforce,
         faults: r#"s.auto && g.containers.size() > 0 && !('CPU' in g.resources) && !('num-cpus' in g.params) && !('cpu' in g.limits) && !('cpu' in g.requests)
   ? ['.template.spec.containers[0].resources.limits has no cpu, and nothing else says how many CPUs there are'] : []"#,
         fix: "Add a CPU limit to the ray container.",

@@ -12,7 +12,6 @@ pub(crate) static RULE: Rule = Rule {
           command fails, and the cluster does not scale.",
     cel: Cel::Covered(&[Check {
         each: Each::Object,
-        mode: Mode::Enforce,
         faults: r#"!s.auto || !(s.mode in ['central', 'sidecar']) ? [] : ['command', 'args'].filter(k, k in s.options && s.options[k].size() > 0)
   .map(k, s.path + '.autoscalerOptions.' + k + ' replaces the command that starts Rayfit in mode ' + s.mode)"#,
         fix: "Remove it; or write rayfit.dev/reconcile: ray for Ray's own autoscaler.",

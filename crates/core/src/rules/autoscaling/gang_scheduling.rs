@@ -12,7 +12,6 @@ pub(crate) static RULE: Rule = Rule {
           are scheduled one by one, or the gang is not made at all.",
     cel: Cel::Covered(&[Check {
         each: Each::Object,
-        mode: Mode::Warn,
         faults: r#"s.auto && s.object.kind != 'RayCronJob' && 'ray.io/gang-scheduling-enabled' in s.object.metadata.?labels.orValue({})
   ? ['metadata.labels has ray.io/gang-scheduling-enabled while the autoscaler changes the size of the gang'] : []"#,
         fix: "Remove the label, or set enableInTreeAutoscaling: false.",

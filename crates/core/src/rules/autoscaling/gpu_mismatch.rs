@@ -15,7 +15,6 @@ pub(crate) static RULE: Rule = Rule {
     cel: Cel::InPart(
         &[Check {
             each: Each::Group,
-            mode: Mode::Warn,
             // A map has no order in CEL, and Ray counts the first kind of GPU, so that several kinds
             // are passed over. No large exponent may reach `quantity()`, which takes the API server
             // minutes to parse.

@@ -14,7 +14,6 @@ pub(crate) static RULE: Rule = Rule {
     cel: Cel::InPart(
         &[Check {
             each: Each::Group,
-            mode: Mode::Warn,
             faults: r#"!s.auto || !s.cluster.?rayVersion.orValue('').matches(r'^v?(2\.(5[7-9]|[6-9][0-9]|[1-9][0-9]{2,})|([3-9]|[1-9][0-9]+)\.[0-9])') ? [] :
   [g.containers.size() == 0 ? [] : g.containers[0].?env.orValue([]).filter(e, e.name == 'RAY_GRACEFUL_SHUTDOWN_DRAIN_TIMEOUT_S')]
   .map(es, {'grace': dyn(g.spec.?template.?spec.?terminationGracePeriodSeconds), 'drain': dyn(es.size() == 0 ? '30' : es[es.size() - 1].?value.orValue(''))})

@@ -13,7 +13,6 @@ pub(crate) static RULE: Rule = Rule {
           autoscaler fails on it too.",
     cel: Cel::Covered(&[Check {
         each: Each::Group,
-        mode: Mode::Enforce,
         faults: r#"[g.spec.?labels.orValue({})].map(labels, labels.filter(k,
   !k.matches(r'^([a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?(\.[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)*/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$') || k.indexOf('/') > 253
   || !labels[k].matches('^([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?$'))

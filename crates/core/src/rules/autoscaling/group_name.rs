@@ -17,7 +17,6 @@ pub(crate) static RULE: Rule = Rule {
     cel: Cel::Covered(&[
         Check {
             each: Each::Worker,
-            mode: Mode::Enforce,
             faults: r#"g.name == 'headgroup' ? ['.groupName is the name of the head group']
 : g.name.size() > 63 || !g.name.matches('^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$') ? ['.groupName cannot be the value of a label']
 : (s.kept < g.name.size() ? g.name.substring(0, s.kept) : g.name).matches(r'_|\.\.|\.-|-\.') ? ['.groupName cannot be part of a name of a pod'] : []"#,
@@ -25,7 +24,6 @@ pub(crate) static RULE: Rule = Rule {
         },
         Check {
             each: Each::Object,
-            mode: Mode::Enforce,
             faults: r#"[s.groups.filter(g, !g.head).map(g, g.name)].map(names, names.filter(n, names.indexOf(n) != names.lastIndexOf(n))
   .map(n, s.path + '.workerGroupSpecs: more than one group is called "' + n + '"').join('\n'))"#,
             fix: "Give each worker group a unique name.",

@@ -12,7 +12,6 @@ pub(crate) static RULE: Rule = Rule {
           without that resource.",
     cel: Cel::Covered(&[Check {
         each: Each::Group,
-        mode: Mode::Enforce,
         // No large exponent may reach `isQuantity()` or `quantity()`: the API server takes minutes over
         // one.
         faults: r#"g.resources.filter(k, g.resources[k].matches(r'[eE][-+]?[0-9.]{3}') || !isQuantity(g.resources[k]) || quantity(g.resources[k]).isLessThan(quantity('0')))

@@ -12,7 +12,6 @@ pub(crate) static RULE: Rule = Rule {
           whole cluster.",
     cel: Cel::Covered(&[Check {
         each: Each::Worker,
-        mode: Mode::Enforce,
         faults: r#"s.auto && g.spec.?suspend.orValue(false) ? ['.suspend suspends the group while autoscaling is on'] : []"#,
         fix: "Remove suspend; write 0 for replicas, minReplicas and maxReplicas to have no workers.",
     }]),

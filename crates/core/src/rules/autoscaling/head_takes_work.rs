@@ -13,7 +13,6 @@ pub(crate) static RULE: Rule = Rule {
           whole cluster down.",
     cel: Cel::Covered(&[Check {
         each: Each::Head,
-        mode: Mode::Audit,
         // CEL cannot parse the annotation, so a mention of the head group in it counts as an entry. No
         // large exponent may reach `quantity()`, which takes the API server minutes to parse.
         faults: r#"!s.auto || s.ippr.contains('"headgroup"') ? []

@@ -12,13 +12,11 @@ pub(crate) static RULE: Rule = Rule {
     cel: Cel::Covered(&[
         Check {
             each: Each::Object,
-            mode: Mode::Enforce,
             faults: r#"s.options.?idleTimeoutSeconds.orValue(0) < 0 ? [s.path + '.autoscalerOptions.idleTimeoutSeconds ' + string(s.options.idleTimeoutSeconds) + ' is negative'] : []"#,
             fix: "Write the seconds after which an idle worker is removed, for example 60.",
         },
         Check {
             each: Each::Worker,
-            mode: Mode::Enforce,
             faults: r#"g.spec.?idleTimeoutSeconds.orValue(0) < 0 ? ['.idleTimeoutSeconds ' + string(g.spec.idleTimeoutSeconds) + ' is negative'] : []"#,
             fix: "Write the seconds after which an idle worker is removed, for example 60.",
         },

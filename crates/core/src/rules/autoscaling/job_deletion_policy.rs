@@ -12,7 +12,6 @@ pub(crate) static RULE: Rule = Rule {
           invalid and does not run it.",
     cel: Cel::Covered(&[Check {
         each: Each::Object,
-        mode: Mode::Enforce,
         faults: r#"!s.auto ? [] : [s.object.kind == 'RayJob' ? s.object.?spec.?deletionStrategy.orValue({}) : s.object.kind == 'RayCronJob' ? s.object.?spec.?jobTemplate.?deletionStrategy.orValue({}) : {}]
   .map(strategy, (['onSuccess', 'onFailure'].filter(k, k in strategy && strategy[k].?policy.orValue('') == 'DeleteWorkers').map(k, 'deletionStrategy.' + k + ' is DeleteWorkers')
   + strategy.?deletionRules.orValue([]).filter(r, r.?policy.orValue('') == 'DeleteWorkers').map(r, 'deletionStrategy.deletionRules has DeleteWorkers')).join('\n'))"#,

@@ -13,7 +13,6 @@ pub(crate) static RULE: Rule = Rule {
           requeues the cluster when the autoscaler changes it.",
     cel: Cel::Covered(&[Check {
         each: Each::Object,
-        mode: Mode::Warn,
         faults: r#"s.auto && s.object.kind != 'RayCronJob' && s.object.metadata.?labels[?'kueue.x-k8s.io/queue-name'].orValue('') != ''
   && s.annotations[?'kueue.x-k8s.io/elastic-job'].orValue('') != 'true'
   ? ['metadata.annotations lacks kueue.x-k8s.io/elastic-job while queue ' + s.object.metadata.labels['kueue.x-k8s.io/queue-name'] + ' manages a cluster with autoscaling on'] : []"#,

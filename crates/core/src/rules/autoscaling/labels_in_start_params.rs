@@ -12,7 +12,6 @@ pub(crate) static RULE: Rule = Rule {
           read labels from there.",
     cel: Cel::Covered(&[Check {
         each: Each::Group,
-        mode: Mode::Enforce,
         faults: r#"'labels' in g.params ? ['.rayStartParams.labels "' + g.params['labels'] + '" stands where KubeRay allows no labels'] : []"#,
         fix: "Remove it and write the labels as a map in the group itself.",
     }]),

@@ -12,7 +12,6 @@ pub(crate) static RULE: Rule = Rule {
           cluster autoscaler buy more.",
     cel: Cel::Covered(&[Check {
         each: Each::Worker,
-        mode: Mode::Warn,
         faults: r#"s.auto && g.spec.?maxReplicas.orValue(2147483647) == 2147483647 ? ['.maxReplicas sets no limit'] : []"#,
         fix: "Write how many workers the group may have at most.",
     }]),

@@ -13,7 +13,6 @@ pub(crate) static RULE: Rule = Rule {
           whole Kubernetes node, so more work is scheduled there than was planned.",
     cel: Cel::Covered(&[Check {
         each: Each::Group,
-        mode: Mode::Audit,
         faults: r#"s.auto && 'memory' in g.requests && !('memory' in g.limits) && !('memory' in g.resources) && !('memory' in g.params) && !s.ippr.contains('"' + g.name + '"')
   ? ['.template.spec.containers[0].resources.limits is without memory, while ' + string(g.requests['memory']) + ' is requested'] : []"#,
         fix: "Write a memory limit equal to the request.",

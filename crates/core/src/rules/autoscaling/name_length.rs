@@ -13,7 +13,6 @@ pub(crate) static RULE: Rule = Rule {
           creates nothing.",
     cel: Cel::Covered(&[Check {
         each: Each::Object,
-        mode: Mode::Enforce,
         faults: r#"[s.object.kind == 'RayCluster' ? 53 : s.object.kind == 'RayCronJob' ? 36 : 47].map(most, s.name.size() > most
   ? 'metadata.name has ' + string(s.name.size()) + ' characters, more than the ' + string(most) + ' that are possible' : '')
 + (s.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$') ? [] : ['metadata.name ' + s.name + ' is not a DNS label'])"#,

@@ -13,7 +13,6 @@ pub(crate) static RULE: Rule = Rule {
     why: "Only autoscaler v2 supports it. Without v2, KubeRay stops reconciling the whole cluster.",
     cel: Cel::Covered(&[Check {
         each: Each::Worker,
-        mode: Mode::Enforce,
         // In Kubernetes the last entry of a name is the one that holds.
         faults: r#"s.version == 'v2' || (s.env.size() > 0 && s.env[s.env.size() - 1].?value.orValue('') in ['1', 'true']) ? []
 : (has(g.spec.idleTimeoutSeconds) ? ['.idleTimeoutSeconds needs autoscaler v2'] : [])

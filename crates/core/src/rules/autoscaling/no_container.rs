@@ -12,7 +12,6 @@ pub(crate) static RULE: Rule = Rule {
           autoscaler fails on it too.",
     cel: Cel::Covered(&[Check {
         each: Each::Group,
-        mode: Mode::Enforce,
         faults: r#"has(g.spec.template) && g.containers.size() == 0 ? ['.template.spec.containers has no container'] : []"#,
         fix: "Add the ray container, the first of the list.",
     }]),

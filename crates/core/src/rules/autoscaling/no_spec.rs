@@ -12,7 +12,6 @@ pub(crate) static RULE: Rule = Rule {
           on it.",
     cel: Cel::Covered(&[Check {
         each: Each::Object,
-        mode: Mode::Enforce,
         faults: r"has(s.object.spec) ? [] : ['spec is absent']",
         fix: "Add a spec, or delete the object.",
     }]),

@@ -10,24 +10,22 @@ pub(crate) static RULE: Rule = Rule {
     page: include_str!("no_worker_groups.md"),
     why: "Ray's autoscaler reads the key without checking that it is present: it fails at its \
           start, and in every round.",
-    cel: Cel::Covered(&[
-        Check {
+    cel: Cel::WithWarnings(
+        &Cel::Covered(&[Check {
             each: Each::Object,
-            mode: Mode::Enforce,
             faults: r#"s.auto && !(s.mode in ['central', 'sidecar']) && (!has(s.cluster.workerGroupSpecs) || s.object.kind != 'RayCluster' && s.cluster.workerGroupSpecs.size() == 0)
   ? [s.path + '.workerGroupSpecs is absent, while autoscaling is on'] : []"#,
             fix: "Add a worker group, or set enableInTreeAutoscaling: false for a cluster without \
               workers.",
-        },
-        Check {
+        }]),
+        &[Check {
             each: Each::Object,
-            mode: Mode::Warn,
             faults: r#"s.auto && s.mode in ['central', 'sidecar'] && (!has(s.cluster.workerGroupSpecs) || s.object.kind != 'RayCluster' && s.cluster.workerGroupSpecs.size() == 0)
   ? [s.path + '.workerGroupSpecs is absent, while autoscaling is on'] : []"#,
             fix: "Add a worker group, or set enableInTreeAutoscaling: false for a cluster without \
               workers.",
-        },
-    ]),
+        }],
+    ),
     check,
 };
 

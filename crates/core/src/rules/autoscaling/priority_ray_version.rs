@@ -13,7 +13,6 @@ pub(crate) static RULE: Rule = Rule {
     why: "KubeRay considers the spec invalid and stops reconciling the whole cluster.",
     cel: Cel::Covered(&[Check {
         each: Each::Worker,
-        mode: Mode::Enforce,
         faults: r#"has(g.spec.priority) && g.spec.priority != 0 && !s.cluster.?rayVersion.orValue('').matches(r'^v?(2\.(5[6-9]|[6-9][0-9]|[1-9][0-9]{2,})|([3-9]|[1-9][0-9]+)\.[0-9])')
   ? ['.priority needs Ray 2.56.0, and rayVersion is "' + s.cluster.?rayVersion.orValue('') + '"'] : []"#,
         fix: "Set rayVersion to the images' version if that is 2.56.0 or newer; or remove priority.",

@@ -9,23 +9,21 @@ pub(crate) static RULE: Rule = Rule {
     summary: "Negative counts of replicas, no hosts, or `minReplicas` above `maxReplicas`",
     page: include_str!("replica_bounds.md"),
     why: "KubeRay stops reconciling the whole cluster because of it, and Ray stops scaling it.",
-    cel: Cel::Covered(&[
-        Check {
+    cel: Cel::WithWarnings(
+        &Cel::Covered(&[Check {
             each: Each::Worker,
-            mode: Mode::Enforce,
             faults: r#"['replicas', 'minReplicas', 'maxReplicas', 'numOfHosts'].filter(k, k in g.spec && g.spec[k] < (k == 'numOfHosts' ? 1 : 0)).map(k, '.' + k + ' ' + string(g.spec[k]) + ' is too low')
 + (has(g.spec.minReplicas) && has(g.spec.maxReplicas) && g.spec.maxReplicas >= 0 && g.spec.minReplicas > g.spec.maxReplicas
   ? ['.minReplicas ' + string(g.spec.minReplicas) + ' is above maxReplicas ' + string(g.spec.maxReplicas)] : [])"#,
             fix: "Write numbers of at least 0 (numOfHosts: 1), and minReplicas not above maxReplicas.",
-        },
-        Check {
+        }]),
+        &[Check {
             each: Each::Worker,
-            mode: Mode::Warn,
             faults: r#"has(g.spec.replicas) && has(g.spec.maxReplicas) && g.spec.maxReplicas >= 0 && g.spec.replicas > g.spec.maxReplicas
   ? ['.replicas ' + string(g.spec.replicas) + ' is above maxReplicas ' + string(g.spec.maxReplicas)] : []"#,
             fix: "Raise maxReplicas or lower replicas (with autoscaling on, leave replicas out).",
-        },
-    ]),
+        }],
+    ),
     check,
 };
 

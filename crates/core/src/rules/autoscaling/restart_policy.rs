@@ -13,7 +13,6 @@ pub(crate) static RULE: Rule = Rule {
     cel: Cel::InPart(
         &[Check {
             each: Each::Group,
-            mode: Mode::Enforce,
             faults: r#"s.auto && s.version == 'v2' && !s.cluster.?rayVersion.orValue('').matches(r'^v?(2\.(5[6-9]|[6-9][0-9]|[1-9][0-9]{2,})|([3-9]|[1-9][0-9]+)\.[0-9])') && !(g.spec.?template.?spec.?restartPolicy.orValue('') in ['', 'Never'])
   ? ['.template.spec.restartPolicy ' + g.spec.template.spec.restartPolicy + ' is not allowed with autoscalerOptions.version: v2'] : []"#,
             fix: "Write restartPolicy: Never, or remove it.",

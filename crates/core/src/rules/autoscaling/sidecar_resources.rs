@@ -14,10 +14,9 @@ pub(crate) static RULE: Rule = Rule {
     page: include_str!("sidecar_resources.md"),
     why: "The API server refuses a head pod whose container requests more than its limit, so the \
           cluster never starts.",
-    cel: Cel::Covered(&[
-        Check {
+    cel: Cel::WithWarnings(
+        &Cel::Covered(&[Check {
             each: Each::Object,
-            mode: Mode::Enforce,
             // The API server takes minutes to parse a quantity with a large exponent, so texts with
             // three digits or more after an `e` never reach `quantity()`.
             faults: r#"!s.auto ? [] : [s.options.?resources.?limits.orValue({})].map(limits, s.options.?resources.?requests.orValue({})
@@ -25,17 +24,16 @@ pub(crate) static RULE: Rule = Rule {
     && isQuantity(string(s.options.resources.requests[r])) && isQuantity(string(limits[r])) && quantity(string(s.options.resources.requests[r])).isGreaterThan(quantity(string(limits[r]))))
   .map(r, s.path + '.autoscalerOptions.resources.requests.' + r + ' ' + string(s.options.resources.requests[r]) + ' is above the limit ' + string(limits[r])).join('\n'))"#,
             fix: "Lower the request or raise the limit.",
-        },
-        Check {
+        }]),
+        &[Check {
             each: Each::Object,
-            mode: Mode::Warn,
             // Large exponents are kept from `quantity()` here too.
             faults: r#"!s.auto || s.mode in ['central', 'sidecar'] ? [] : [string(s.options.?resources.?limits[?'memory'].orValue(''))]
   .filter(m, !m.matches('[eE][-+]?[0-9.]{3}') && isQuantity(m) && quantity(m).isLessThan(quantity('256Mi')) && quantity(m).compareTo(quantity('0')) != 0)
   .map(m, s.path + ".autoscalerOptions.resources.limits.memory " + m + " is too little for Ray's autoscaler")"#,
             fix: "Write memory: 512Mi; 256Mi is the minimum.",
-        },
-    ]),
+        }],
+    ),
     check,
 };
 

@@ -13,7 +13,6 @@ pub(crate) static RULE: Rule = Rule {
     cel: Cel::InPart(
         &[Check {
             each: Each::Object,
-            mode: Mode::Warn,
             faults: r#"!s.auto || s.mode in ['central', 'sidecar'] || s.cluster.?rayVersion.orValue('').matches(r'^v?[01]\.[0-9]') ? []
 : s.groups.filter(g, g.head && g.containers.size() > 0).map(g, [s.options.?image.orValue(''), g.containers[0].?image.orValue('')]
   .map(image, image.find(r'(^|/)(rayproject/ray-[^:/@]+|ray|ray-ml|ray-llm):v?[0-9]+\.[0-9]+\.[0-9]+').find(r'[0-9]+\.[0-9]+\.[0-9]+$')))

@@ -12,7 +12,6 @@ pub(crate) static RULE: Rule = Rule {
           reconciling the whole cluster if it is already set.",
     cel: Cel::Covered(&[Check {
         each: Each::Object,
-        mode: Mode::Enforce,
         faults: r#"s.options.?env.orValue([]).filter(e, e.name == 'KUBERAY_GEN_AUTOSCALER_START_CMD').map(e, s.path + '.autoscalerOptions.env has ' + e.name + ', which KubeRay sets itself')"#,
         fix: "Remove it.",
     }]),

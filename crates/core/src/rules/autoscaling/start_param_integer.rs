@@ -13,7 +13,6 @@ pub(crate) static RULE: Rule = Rule {
     cel: Cel::InPart(
         &[Check {
             each: Each::Group,
-            mode: Mode::Enforce,
             // `\s` knows only ASCII in CEL's regular expressions (RE2), and Python also strips blanks
             // of other scripts, so these are named one by one.
             faults: r#"!s.auto ? [] : ['num-cpus', 'num-gpus', 'memory'].filter(k, k in g.params

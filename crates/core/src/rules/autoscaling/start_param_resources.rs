@@ -17,7 +17,6 @@ pub(crate) static RULE: Rule = Rule {
     cel: Cel::InPart(
         &[Check {
             each: Each::Group,
-            mode: Mode::Enforce,
             // CEL cannot parse JSON. A fault is reported only where the text cannot be right, since a
             // policy may find nothing that the webhook does not find.
             faults: r#"s.auto && g.resources.size() == 0 && 'resources' in g.params && !(g.params['resources'].size() > 1

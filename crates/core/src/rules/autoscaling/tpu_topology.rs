@@ -15,7 +15,6 @@ pub(crate) static RULE: Rule = Rule {
     cel: Cel::InPart(
         &[Check {
             each: Each::Group,
-            mode: Mode::Enforce,
             faults: r#"[g.spec.?template.?spec.?nodeSelector.orValue({})].map(n,
   s.auto && g.resources.size() == 0 && !('resources' in g.params) && 'google.com/tpu' in g.limits && string(g.limits['google.com/tpu']).matches('^0*[1-9][0-9]{0,8}$')
   && n[?'cloud.google.com/gke-tpu-accelerator'].orValue('') in ['tpu-v4-podslice', 'tpu-v5-lite-device', 'tpu-v5-lite-podslice', 'tpu-v5p-slice', 'tpu-v6e-slice', 'tpu7x']

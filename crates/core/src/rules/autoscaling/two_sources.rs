@@ -13,7 +13,6 @@ pub(crate) static RULE: Rule = Rule {
           cluster when there are two.",
     cel: Cel::Covered(&[Check {
         each: Each::Group,
-        mode: Mode::Enforce,
         faults: r#"g.resources.size() == 0 ? [] : ['num-cpus', 'num-gpus', 'memory', 'resources'].filter(k, g.params[?k].orValue('') != '')
   .map(k, '.rayStartParams.' + k + ' "' + g.params[k] + '" stands beside the resources of the group')"#,
         fix: "Remove it and write the amount in the group's resources.",

@@ -14,7 +14,6 @@ pub(crate) static RULE: Rule = Rule {
           there is an autoscaler; otherwise it stops reconciling the whole cluster.",
     cel: Cel::Covered(&[Check {
         each: Each::Object,
-        mode: Mode::Enforce,
         // In Kubernetes the last entry of a name is the one that holds.
         faults: r#"s.env.size() == 0 ? []
 : s.auto ? (has(s.options.version) ? ['RAY_enable_autoscaler_v2 of the head is set beside autoscalerOptions.version ' + s.version] : [])

@@ -14,7 +14,6 @@ pub(crate) static RULE: Rule = Rule {
           head pod is replaced.",
     cel: Cel::Covered(&[Check {
         each: Each::Change,
-        mode: Mode::Warn,
         faults: r#"s.object.kind == 'RayCluster' && s.auto && s.mode != old.mode && [s.mode, old.mode].all(m, m in ['ray', 'central', 'sidecar'])
   && [s, old].all(o, !o.cluster.?suspend.orValue(false) && o.cluster.?managedBy.orValue('ray.io/kuberay-operator') == 'ray.io/kuberay-operator')
   ? ['metadata.annotations rayfit.dev/reconcile changes who scales the running cluster, from ' + old.mode + ' to ' + s.mode] : []"#,

@@ -15,24 +15,22 @@ pub(crate) static RULE: Rule = Rule {
     page: include_str!("reconcile_invalid.md"),
     why: "Rayfit would act as if the annotation were not there, and Ray's own autoscaler would \
           scale the cluster.",
-    cel: Cel::InPart(
-        &[
-            Check {
+    cel: Cel::WithWarnings(
+        &Cel::InPart(
+            &[Check {
                 each: Each::Object,
-                mode: Mode::Enforce,
                 faults: r#"s.object.kind != 'RayCronJob' && !(s.annotations[?'rayfit.dev/reconcile'].orValue('ray') in ['ray', 'central', 'sidecar'])
   ? ['metadata.annotations rayfit.dev/reconcile "' + s.annotations['rayfit.dev/reconcile'] + '" is not a mode'] : []"#,
                 fix: "Write ray, central or sidecar.",
-            },
-            Check {
-                each: Each::Object,
-                mode: Mode::Warn,
-                faults: r#"s.annotations.filter(k, k.startsWith('rayfit.dev/') && (s.object.kind == 'RayCronJob' || !(k in ['rayfit.dev/initial-sizes', 'rayfit.dev/reconcile', 'rayfit.dev/scaled-by', 'rayfit.dev/settings'])))
+            }],
+            "Which modes the policies allow is not checked.",
+        ),
+        &[Check {
+            each: Each::Object,
+            faults: r#"s.annotations.filter(k, k.startsWith('rayfit.dev/') && (s.object.kind == 'RayCronJob' || !(k in ['rayfit.dev/initial-sizes', 'rayfit.dev/reconcile', 'rayfit.dev/scaled-by', 'rayfit.dev/settings'])))
   .map(k, 'metadata.annotations ' + k + (s.object.kind == 'RayCronJob' ? ' has no effect on a RayCronJob' : ' is not an annotation that Rayfit knows'))"#,
-                fix: "Remove it.",
-            },
-        ],
-        "Which modes the policies allow is not checked.",
+            fix: "Remove it.",
+        }],
     ),
     check,
 };

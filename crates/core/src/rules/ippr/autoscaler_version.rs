@@ -13,7 +13,6 @@ pub(crate) static RULE: Rule = Rule {
     cel: Cel::InPart(
         &[Check {
             each: Each::Object,
-            mode: Mode::Enforce,
             // A variable with `valueFrom` has a value that no policy can read, so it counts as unknown.
             faults: r#"!s.auto || s.object.kind == 'RayCronJob' || !s.groups.exists(g, '"' + g.name + '"' in s.keys) ? []
 : (s.version == 'v1' ? [s.path + '.autoscalerOptions.version "v1" cannot resize pods in place'] : [])

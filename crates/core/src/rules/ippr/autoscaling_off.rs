@@ -12,7 +12,6 @@ pub(crate) static RULE: Rule = Rule {
     cel: Cel::InPart(
         &[Check {
             each: Each::Object,
-            mode: Mode::Warn,
             faults: r#"s.has && !s.auto && s.object.kind != 'RayCronJob' && s.entries.size() > 0 ? [s.path + '.enableInTreeAutoscaling is not true, so nobody acts on the annotation'] : []"#,
             fix: "Write enableInTreeAutoscaling: true, or remove the annotation.",
         }],

@@ -13,7 +13,6 @@ pub(crate) static RULE: Rule = Rule {
     cel: Cel::InPart(
         &[Check {
             each: Each::Object,
-            mode: Mode::Warn,
             faults: r#"s.object.kind == 'RayCronJob' && (s.entries.size() > 0 || s.ippr != '' && !s.ippr.matches(r'(?s)^\s*\{.*\}\s*$')) ? ['does not reach the clusters that this schedule makes'] : []"#,
             fix: "Remove it; create RayJobs with the annotation where pods must grow in place.",
         }],

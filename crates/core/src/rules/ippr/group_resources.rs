@@ -14,7 +14,6 @@ pub(crate) static RULE: Rule = Rule {
     cel: Cel::InPart(
         &[Check {
             each: Each::Listed,
-            mode: Mode::Enforce,
             // Ray deletes all backslashes before it parses the start parameter, so they hide no key
             // here either.
             faults: r#"g.resources.filter(k, k.lowerAscii() in ['cpu', 'memory']).map(k, '.resources.' + k + ' "' + string(g.resources[k]) + '" fixes the size of a group that is to grow in place')

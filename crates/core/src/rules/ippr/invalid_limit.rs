@@ -15,7 +15,6 @@ pub(crate) static RULE: Rule = Rule {
     cel: Cel::InPart(
         &[Check {
             each: Each::Listed,
-            mode: Mode::Enforce,
             faults: r#"(l.cpu == 'none' ? [] : !isQuantity(l.cpu) ? [': max-cpu ' + l.cpu + ' is not a quantity']
   : !quantity(l.cpu).isGreaterThan(quantity('0')) ? [': max-cpu ' + l.cpu + ' is not above 0']
   : quantity(l.cpu).isGreaterThan(quantity('100k')) ? [': max-cpu ' + l.cpu + ' is more than any pod can have'] : [])

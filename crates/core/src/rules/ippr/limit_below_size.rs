@@ -14,7 +14,6 @@ pub(crate) static RULE: Rule = Rule {
         &[
             Check {
                 each: Each::Listed,
-                mode: Mode::Enforce,
                 // No large exponent may reach `quantity()`, which takes the API server minutes to
                 // parse; `l.cpu` and `l.memory` have been checked for one where they are read.
                 faults: r#"isQuantity(l.cpu) && g.limits[?'cpu'].or(g.requests[?'cpu']).hasValue()
@@ -25,7 +24,6 @@ pub(crate) static RULE: Rule = Rule {
             },
             Check {
                 each: Each::Listed,
-                mode: Mode::Enforce,
                 faults: r#"isQuantity(l.memory) && g.limits[?'memory'].or(g.requests[?'memory']).hasValue()
   ? ['%s'.format([g.limits[?'memory'].or(g.requests[?'memory']).value()])].filter(size, !size.matches('[eE][-+]?[0-9.]{3}') && isQuantity(size) && quantity(l.memory).isGreaterThan(quantity('0')) && quantity(l.memory).isLessThan(quantity(size)))
     .map(size, ': max-memory ' + l.memory + ' is below the ' + size + ' that the pods start with')

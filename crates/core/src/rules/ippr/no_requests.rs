@@ -13,7 +13,6 @@ pub(crate) static RULE: Rule = Rule {
     cel: Cel::InPart(
         &[Check {
             each: Each::Listed,
-            mode: Mode::Enforce,
             faults: r#"g.containers.size() == 0 ? [] : ['cpu', 'memory'].filter(r, !(r in g.requests)).map(r, '.template.spec.containers[0].resources.requests has no ' + r)"#,
             fix: "Write the requests that the pods start with; limits alone do not help.",
         }],

@@ -12,7 +12,6 @@ pub(crate) static RULE: Rule = Rule {
     cel: Cel::InPart(
         &[Check {
             each: Each::Listed,
-            mode: Mode::Warn,
             // No large exponent may reach `quantity()`, which takes the API server minutes to parse.
             faults: r#"['cpu', 'memory'].all(r, isQuantity(l[r]) && g.limits[?r].or(g.requests[?r]).hasValue()
   && !'%s'.format([g.limits[?r].or(g.requests[?r]).value()]).matches('[eE][-+]?[0-9.]{3}')

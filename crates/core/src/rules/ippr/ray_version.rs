@@ -13,7 +13,6 @@ pub(crate) static RULE: Rule = Rule {
     cel: Cel::InPart(
         &[Check {
             each: Each::Object,
-            mode: Mode::Warn,
             faults: r#"!s.auto || s.mode != 'ray' || s.object.kind == 'RayCronJob' || !s.groups.exists(g, '"' + g.name + '"' in s.keys) ? []
 : s.cluster.?rayVersion.orValue('') != ''
 ? (s.cluster.rayVersion.matches(r'^v?([01]\.[0-9]|2\.([0-9]|[1-4][0-9]|5[0-5])([^0-9]|$))') ? [s.path + '.rayVersion ' + s.cluster.rayVersion + ' does not support ray.io/ippr'] : [])

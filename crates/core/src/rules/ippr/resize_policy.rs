@@ -15,7 +15,6 @@ pub(crate) static RULE: Rule = Rule {
         &[
             Check {
                 each: Each::Listed,
-                mode: Mode::Enforce,
                 faults: r#"g.containers.size() == 0 ? [] : g.containers[0].?resizePolicy.orValue([])
   .filter(p, p.resourceName in ['cpu', 'memory'] && p.?restartPolicy.orValue('NotRequired') != 'NotRequired')
   .map(p, '.template.spec.containers[0].resizePolicy for ' + p.resourceName + ' is ' + p.restartPolicy)"#,
@@ -23,7 +22,6 @@ pub(crate) static RULE: Rule = Rule {
             },
             Check {
                 each: Each::Group,
-                mode: Mode::Enforce,
                 faults: r#"(s.auto && s.version == 'v2') || g.spec.?template.?spec.?restartPolicy.orValue('') == 'Never'
   ? [[dyn('containers'), dyn(g.containers)], [dyn('initContainers'), dyn(g.spec.?template.?spec.?initContainers.orValue([]))]].map(l,
     l[1].map(c, c.?resizePolicy.orValue([]).filter(p, p.?restartPolicy.orValue('') == 'RestartContainer')

@@ -13,7 +13,6 @@ pub(crate) static RULE: Rule = Rule {
     cel: Cel::InPart(
         &[Check {
             each: Each::Object,
-            mode: Mode::Enforce,
             // CEL cannot parse JSON. A text with a backslash may spell a key by an escape such as
             // `\u0067`, so such a text is not searched for keys: a policy may find nothing that the
             // webhook does not find.

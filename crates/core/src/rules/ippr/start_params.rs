@@ -13,7 +13,6 @@ pub(crate) static RULE: Rule = Rule {
     cel: Cel::InPart(
         &[Check {
             each: Each::Listed,
-            mode: Mode::Enforce,
             faults: r#"['num-cpus', 'memory'].filter(k, k in g.params).map(k, '.rayStartParams.' + k + ' "' + string(g.params[k]) + '" fixes the size of a group that is to grow in place')"#,
             fix: "Remove it; Ray takes the size from the ray container's limits.",
         }],

@@ -15,7 +15,6 @@ pub(crate) static RULE: Rule = Rule {
     cel: Cel::InPart(
         &[Check {
             each: Each::Object,
-            mode: Mode::Warn,
             faults: r#"!s.has ? [] : [s.groups.map(g, '"' + g.name + '"')].map(names, s.keys.filter(k, k != '"headgroup"' && !(k in names))
   .map(k, 'names a group that this cluster does not have: ' + k).join('\n'))"#,
             fix: "Ray ignores the entry; name one of the groups.",

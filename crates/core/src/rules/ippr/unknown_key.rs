@@ -13,7 +13,6 @@ pub(crate) static RULE: Rule = Rule {
     cel: Cel::InPart(
         &[Check {
             each: Each::Object,
-            mode: Mode::Warn,
             faults: r#"s.entries.map(e, e.substring(e.indexOf('{') + 1).findAll(r'"[^"\\]*"\s*:\s*("[^"\\]*"|[-+.0-9a-zA-Z]+)')
   .filter(p, !p.matches(r'^"(max-cpu|max-memory|resize-timeout)"')).map(p, p + ' in ' + e.find('^"[^"]*"')).join('\n'))"#,
             fix: "Ray ignores it; remove it, or write max-cpu, max-memory or resize-timeout.",

@@ -12,7 +12,16 @@ const LENGTH: usize = 28;
 ///
 /// Only such an id may be sent to a GCS: an id of any other length aborts the process of the GCS.
 #[derive(
-    Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, derive_more::Display, derive_more::From,
+    Clone,
+    Copy,
+    Default,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    derive_more::Display,
+    derive_more::From,
 )]
 #[display("{}", hex(_0))]
 pub struct NodeId([u8; LENGTH]);

@@ -128,13 +128,9 @@ impl Machines {
             name: format!("{}-{number}", self.pools[pool].name),
             pool,
             is_ready: ready.is_some(),
-            is_cordoned: false,
-            images: BTreeMap::new(),
-            filled: Amounts::default(),
             empty_since: ready,
             changed: ready.unwrap_or(Moment::START),
-            disrupted: None,
-            removed: None,
+            ..SimulatedNode::default()
         });
         number
     }

@@ -39,7 +39,7 @@ pub struct WorldView {
 }
 
 /// A pod, with what its object does not say.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct SimulatedPod {
     /// The number of its cluster.
     pub cluster: usize,
@@ -238,7 +238,7 @@ pub(super) fn unscheduled(reason: &str) -> PodCondition {
 }
 
 /// A Kubernetes node.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct SimulatedNode {
     /// The name.
     pub name: String,

@@ -209,12 +209,8 @@ impl World {
             cluster: self.number,
             gpus: group.gpus,
             admitted: pools.map(|pool| pool.admits(&group.placement)).collect(),
-            node: None,
-            bound: None,
-            pulled_s: 0.0,
-            is_awaited: false,
             is_head: group.is_head(),
-            is_gone: false,
+            ..SimulatedPod::default()
         }
     }
 

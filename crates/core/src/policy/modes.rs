@@ -115,57 +115,38 @@ impl Modes {
                 let rules = exemption.rules.as_ref();
                 *from <= rank && rules.is_none_or(|rules| rules.contains(&rule))
             });
-        if let Some((_, policy, exemption)) = exempt.filter(|_| bounded > Mode::Audit) {
-            return Ruling {
-                mode: Mode::Audit,
-                unbounded,
-                decided: Some(DecidedBy {
-                    policy: policy.clone(),
-                    exemption: Some(exemption.clone()),
-                }),
-            };
-        }
+        let exempt = exempt.filter(|_| bounded > Mode::Audit);
+        let policy = exempt.map(|(_, policy, _)| policy);
+        let policy = policy.or(by.map(|(_, policy)| policy));
         Ruling {
-            mode: bounded,
+            mode: exempt.map_or(bounded, |_| Mode::Audit),
             unbounded,
-            decided: by.map(|(_, policy)| DecidedBy {
+            decided: policy.map(|policy| DecidedBy {
                 policy: policy.clone(),
-                exemption: None,
+                exemption: exempt.map(|(.., exemption)| exemption.clone()),
             }),
         }
     }
 
-    /// Adds the modes of single rules and of all rules that the policy at position `rank` sets.
-    /// Policies before it take precedence.
+    /// Adds the modes of single rules and of all rules that the policy at position `rank` sets, by its limits too.
+    /// Policies before it take precedence, and what was added of it before.
     pub(crate) fn take(
         &mut self,
         rank: usize,
         policy: &Arc<str>,
-        rules: &BTreeMap<RuleId, Mode>,
+        rules: impl IntoIterator<Item = (RuleId, Mode)>,
         ceiling: Option<Mode>,
     ) {
-        let by = || Some((rank, policy.clone()));
+        let setting = |mode| Setting {
+            mode,
+            by: Some((rank, policy.clone())),
+        };
         // A policy before this one that sets the mode of all rules leaves nothing to decide.
         if self.ceiling.is_none() {
             for (rule, mode) in rules {
-                self.rules.entry(*rule).or_insert(Setting {
-                    mode: *mode,
-                    by: by(),
-                });
+                self.rules.entry(rule).or_insert_with(|| setting(mode));
             }
-            self.ceiling = ceiling.map(|mode| Setting { mode, by: by() });
-        }
-    }
-
-    /// Enforces a limit of the policy at position `rank`, unless this or an earlier policy set a
-    /// mode.
-    pub(crate) fn enforce_limit(&mut self, rank: usize, policy: &Arc<str>, rule: RuleId) {
-        // As in `take`, an earlier ceiling leaves nothing to decide.
-        if self.ceiling.is_none() {
-            self.rules.entry(rule).or_insert(Setting {
-                mode: Mode::Enforce,
-                by: Some((rank, policy.clone())),
-            });
+            self.ceiling = ceiling.map(setting);
         }
     }
 

@@ -116,12 +116,10 @@ impl Policies {
         // Flags come after all policies, so their modes are added at the end.
         settings.modes = Modes::default();
         for (rank, policy) in matching.iter().enumerate() {
-            settings
-                .modes
-                .take(rank, &policy.name, &policy.rules, policy.mode);
-            for rule in policy.limits.rules().map(RuleId) {
-                settings.modes.enforce_limit(rank, &policy.name, rule);
-            }
+            let rules = policy.rules.iter().map(|(rule, mode)| (*rule, *mode));
+            let modes = &mut settings.modes;
+            modes.take(rank, &policy.name, rules, policy.mode);
+            modes.take(rank, &policy.name, enforced(&policy.limits), None);
             settings.limits.take(&policy.limits, false);
             let exemptions = policy.exemptions.iter();
             let exemptions = exemptions.filter(|e| e.is_in_force(now) && e.covers(object));
@@ -129,11 +127,9 @@ impl Policies {
             settings.modes.exemptions.extend(exemptions);
         }
         for policy in possible {
-            for rule in policy.limits.rules().map(RuleId) {
-                settings
-                    .modes
-                    .enforce_limit(matching.len(), &policy.name, rule);
-            }
+            let rules = enforced(&policy.limits);
+            let rank = matching.len();
+            settings.modes.take(rank, &policy.name, rules, None);
             settings.limits.take(&policy.limits, true);
         }
         settings.modes.complete(&base.modes);
@@ -194,6 +190,11 @@ impl Policies {
         self.iter()
             .find_map(|policy| Some((policy, policy.fail_closed?)))
     }
+}
+
+/// The rules of the limits that are set, each of which enforces its rule.
+fn enforced(limits: &Limits) -> impl Iterator<Item = (RuleId, Mode)> {
+    limits.rules().map(|rule| (RuleId(rule), Mode::Enforce))
 }
 
 /// The settings and facts of one moment, with which objects are checked and defaulted.

@@ -32,15 +32,8 @@ pub enum Loss {
 }
 
 impl Loss {
-    /// The number of cases.
-    pub fn count(&self) -> usize {
-        match self {
-            Self::Unfinished(count)
-            | Self::CallsOnly(count)
-            | Self::UnusedGroups(count)
-            | Self::Strategy(count)
-            | Self::Limit(count)
-            | Self::Forgotten(count) => *count,
-        }
+    /// The loss of so many cases; `None` if there are none.
+    pub(super) fn of(kind: fn(usize) -> Self, count: usize) -> Option<Self> {
+        (count > 0).then(|| kind(count))
     }
 }

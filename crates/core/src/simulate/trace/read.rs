@@ -47,21 +47,17 @@ pub fn read(text: &str, name: &str) -> Result<Trace, TraceError> {
 pub fn import(text: &str, name: &str) -> Result<(Trace, Vec<Loss>), TraceError> {
     let text = text.trim_start_matches('\u{feff}');
     let form = recognize(text).ok_or_else(|| Place::Whole.fault(NO_FORM))?;
-    let (mut own_name, mut losses) = (None, Vec::new());
-    let drafts = match form {
+    let (own_name, drafts, losses) = match form {
         Form::Lines => {
             let (name, drafts) = lines::read(text)?;
-            own_name = name;
-            drafts
+            (name, drafts, Vec::new())
         }
-        Form::Table => table::read(text)?,
+        Form::Table => (None, table::read(text)?, Vec::new()),
         Form::RayTasks => {
-            let (drafts, lost) = ray_tasks::read(text)?;
-            losses = lost;
-            drafts
+            let (drafts, losses) = ray_tasks::read(text)?;
+            (None, drafts, losses)
         }
     };
-    losses.retain(|loss| loss.count() > 0);
     let hint = if losses.is_empty() {
         ""
     } else {

@@ -101,10 +101,8 @@ impl Recording {
         let runs = runs.into_iter().map(|(_, run)| run).collect();
         let (drafts, mut losses) = drafts(runs, &self.groups, &self.actor_ends)?;
         let (first, last) = self.forgotten.unwrap_or_default();
-        losses.push(Loss::Forgotten(
-            usize::try_from(last.saturating_sub(first)).unwrap_or(usize::MAX),
-        ));
-        losses.retain(|loss| loss.count() > 0);
+        let forgotten = usize::try_from(last.saturating_sub(first)).unwrap_or(usize::MAX);
+        losses.extend(Loss::of(Loss::Forgotten, forgotten));
         some(&drafts, " that has ended")?;
         Ok((assemble(as_name(name), drafts)?, losses))
     }

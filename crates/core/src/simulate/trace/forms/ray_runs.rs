@@ -105,21 +105,21 @@ pub(in crate::simulate::trace) fn drafts(
             });
         }
     }
+    let calls_only = calls.values().map(|(_, count)| count).sum();
+    let unused = groups.keys().filter(|id| !used.contains_key(*id)).count();
+    let of_used = used.keys().filter_map(|id| groups.get(id));
+    let unlisted = of_used.filter(|group| group.strategy.is_none()).count();
     let losses = [
-        Loss::Unfinished(unfinished),
-        Loss::CallsOnly(calls.values().map(|(_, count)| count).sum()),
-        Loss::UnusedGroups(groups.keys().filter(|id| !used.contains_key(*id)).count()),
-        Loss::Strategy(
-            (used.keys().filter_map(|id| groups.get(id)))
-                .filter(|group| group.strategy.is_none())
-                .count(),
-        ),
+        Loss::of(Loss::Unfinished, unfinished),
+        Loss::of(Loss::CallsOnly, calls_only),
+        Loss::of(Loss::UnusedGroups, unused),
+        Loss::of(Loss::Strategy, unlisted),
     ];
     for (id, life) in used {
         drafts.push(group(id, life, groups)?);
     }
     count_from_begin(&mut drafts);
-    Ok((drafts, losses.into()))
+    Ok((drafts, losses.into_iter().flatten().collect()))
 }
 
 /// The end of the last call of each actor, and how many calls it had, by its id.

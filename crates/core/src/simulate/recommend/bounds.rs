@@ -47,15 +47,6 @@ impl SearchField {
         Self::Policy(PolicyField::HeadroomCpus),
     ];
 
-    /// The fields that a worker group can have.
-    pub const OF_GROUPS: [Self; 5] = [
-        Self::IdleTimeoutSeconds,
-        Self::MinReplicas,
-        Self::MaxReplicas,
-        Self::PodCpus,
-        Self::ResizeCpus,
-    ];
-
     /// The lowest and the highest value that it can have, and how to say that.
     fn extent(self) -> (f64, f64, &'static str) {
         match self {

@@ -17,6 +17,14 @@ use crate::quantity::{Quantity, json_number, nearest_whole};
 use crate::ray::ippr::ANNOTATION;
 use crate::simulate::vary::PolicyField;
 
+/// Limits and requests of the ray container, each of which keeps its own share of the size.
+const SIZES: [&str; 4] = [
+    "requests.cpu",
+    "requests.memory",
+    "limits.cpu",
+    "limits.memory",
+];
+
 /// The field of the idle timeout, of a cluster and of a group.
 const IDLE_TIMEOUT: &str = "idleTimeoutSeconds";
 
@@ -54,12 +62,11 @@ pub struct ChoicePatch {
 impl ChoicePatch {
     /// The patch of a choice.
     pub fn of(space: &Space, choice: &Choice) -> Self {
+        let today = space.today();
         let chosen = |field: SearchField, group: Option<usize>| {
-            let mut both = space.parameters.iter().zip(choice);
-            let (parameter, at) = both.find(|(one, _)| one.field == field && one.group == group)?;
             Some(ChosenValue {
-                today: *parameter.values.get(parameter.today)?,
-                value: *parameter.values.get(*at)?,
+                today: space.value(&today, field, group)?,
+                value: space.value(choice, field, group)?,
             })
         };
         let (mut patch, cluster) = (Self::default(), &space.cluster);
@@ -82,9 +89,9 @@ impl ChoicePatch {
         // all groups were looked at.
         let mut ippr = None;
         for (at, group) in space.groups.iter().enumerate() {
-            let values = SearchField::OF_GROUPS.map(|field| chosen(field, Some(at)));
-            patch.group(cluster, group, values);
-            let limit = values[4].filter(ChosenValue::differs);
+            let chosen = |field| chosen(field, Some(at));
+            patch.group(cluster, group, chosen);
+            let limit = chosen(SearchField::ResizeCpus).filter(ChosenValue::differs);
             if let (Some(limit), Some(limits)) = (limit, group.limits) {
                 patch.limits(cluster, (group, limit, limits), &mut ippr);
             }
@@ -110,20 +117,23 @@ impl ChoicePatch {
         patch
     }
 
-    /// Sets the fields of a group, in the order of [`SearchField::OF_GROUPS`], but for its limits of growth.
+    /// Sets the fields of a group, but for its limits of growth.
     fn group(
         &mut self,
         cluster: &Value,
         group: &SearchedGroup,
-        [idle, min, max, size, _]: [Option<ChosenValue>; 5],
+        chosen: impl Fn(SearchField) -> Option<ChosenValue>,
     ) {
         let first = self.patch.0.len();
+        let idle = chosen(SearchField::IdleTimeoutSeconds);
         if let Some(idle) = idle.filter(ChosenValue::differs) {
             let pointer = format!("{}/{IDLE_TIMEOUT}", group.pointer());
             let field = (Some(group), IDLE_TIMEOUT);
             self.set(cluster, field, &pointer, json_number(idle.value).into());
         }
-        for (field, chosen) in [("minReplicas", min), ("maxReplicas", max)] {
+        let size = chosen(SearchField::PodCpus);
+        for field in [SearchField::MinReplicas, SearchField::MaxReplicas] {
+            let (chosen, field) = (chosen(field), <&str>::from(field));
             // Replicas are chosen in pods of today's size: of pods half as large there are twice as many.
             let pointer = format!("{}/{field}", group.pointer());
             let today = cluster.pointer(&pointer).and_then(Value::as_i64);
@@ -146,15 +156,9 @@ impl ChoicePatch {
             }
         }
         if let Some(size) = size.filter(ChosenValue::differs) {
-            // Limits and requests of the ray container, each with its own share of the size.
             let resources = format!("{}/template/spec/containers/0/resources", group.pointer());
-            for (field, pointer) in [
-                ("requests.cpu", "requests/cpu"),
-                ("requests.memory", "requests/memory"),
-                ("limits.cpu", "limits/cpu"),
-                ("limits.memory", "limits/memory"),
-            ] {
-                let pointer = format!("{resources}/{pointer}");
+            for field in SIZES {
+                let pointer = format!("{resources}/{}", field.replace('.', "/"));
                 let amount = cluster.pointer(&pointer);
                 let amount = amount.and_then(|amount| Quantity::from_json(amount).ok());
                 if let Some(amount) = amount.and_then(|amount| size.scale(amount)) {

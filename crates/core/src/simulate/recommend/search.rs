@@ -190,15 +190,10 @@ impl Search {
     /// Checks whether a choice makes no sense, or makes a cluster of today's that admission would newly refuse.
     fn is_refused(&self, choice: &Choice, patch: &ChoicePatch) -> bool {
         use SearchField::{MaxReplicas, MinReplicas, PodCpus, ResizeCpus};
-        let value = |field, group: usize| {
-            let mut both = self.space.parameters.iter().zip(choice);
-            let (parameter, at) =
-                both.find(|(one, _)| one.field == field && one.group == Some(group))?;
-            parameter.values.get(*at)
-        };
+        let value = |field, group: usize| self.space.value(choice, field, Some(group));
         let is_pair = |low, high, group, holds: fn(&f64, &f64) -> bool| {
             let pair = value(low, group).zip(value(high, group));
-            pair.is_none_or(|(low, high)| holds(low, high))
+            pair.is_none_or(|(low, high)| holds(&low, &high))
         };
         // A group has no more replicas than it may have, and pods may grow where any may.
         let is_sensible = (0..self.space.groups.len()).all(|group| {

@@ -171,6 +171,13 @@ impl Space {
         (self.parameters.iter()).map(|one| one.today).collect()
     }
 
+    /// The value that a choice has of a field, if that is searched.
+    pub fn value(&self, choice: &Choice, field: SearchField, group: Option<usize>) -> Option<f64> {
+        let mut both = self.parameters.iter().zip(choice);
+        let (parameter, at) = both.find(|(one, _)| one.field == field && one.group == group)?;
+        parameter.values.get(*at).copied()
+    }
+
     /// A choice with another value of one parameter, if there is one.
     pub(super) fn with_value(&self, from: &Choice, at: usize, to: Option<usize>) -> Option<Choice> {
         let mut choice = from.clone();

@@ -93,7 +93,7 @@ impl Space {
         let summary = Summary::of(trace);
         let cores = pools.iter().filter_map(|pool| pool.allocatable.cpu);
         let largest = cores.map(Quantity::ceil_milli).max();
-        let largest = largest.map(|milli| integer(i64::try_from(milli / 1000).unwrap_or(i64::MAX)));
+        let largest = largest.map(|milli| i64::try_from(milli / 1000).unwrap_or(i64::MAX) as f64);
         let longest_idle = summary.span / PARTS;
         let idle_parameter = |group, today: f64| {
             let range = (IDLE_TIMEOUTS[0].min(today), longest_idle.max(today));
@@ -252,7 +252,7 @@ fn replicas(
     widest: Widest,
     bounds: &[Bounds],
 ) -> impl Iterator<Item = Parameter> {
-    let hosts = integer(i64::try_from(spec.hosts).unwrap_or(i64::MAX));
+    let hosts = i64::try_from(spec.hosts).unwrap_or(i64::MAX) as f64;
     let needed = |(resource, most): (&str, f64)| {
         let mut amounts = spec.resources.as_ref().ok()?.iter();
         let (_, amount) = amounts.find(|(name, amount)| name == resource && *amount > 0.0)?;
@@ -267,8 +267,8 @@ fn replicas(
         range.map_or(most, |(_, high)| high)
     };
     // KubeRay takes the largest number of 32 bits for an absent maximum.
-    let max = spec.max_replicas.map_or(f64::from(i32::MAX), integer);
-    let min = integer(spec.min_replicas.unwrap_or(0));
+    let max = spec.max_replicas.unwrap_or(i32::MAX.into()) as f64;
+    let min = spec.min_replicas.unwrap_or(0) as f64;
     let most = needed.min(max).max(min);
     let mut values = counts(high(SearchField::MinReplicas, most));
     values.push(0.0);
@@ -365,9 +365,5 @@ fn counts(high: f64) -> Vec<f64> {
 fn cores(cpu: Quantity) -> Option<f64> {
     let milli = cpu.ceil_milli();
     let is_whole = milli > 0 && cpu == Quantity::from_milli(i64::try_from(milli).ok()?);
-    (is_whole && milli % 1000 == 0).then(|| integer(i64::try_from(milli / 1000).unwrap_or(0)))
-}
-
-fn integer(number: i64) -> f64 {
-    number as f64
+    (is_whole && milli % 1000 == 0).then(|| i64::try_from(milli / 1000).unwrap_or(0) as f64)
 }

@@ -38,6 +38,9 @@ const EVICTED: (&str, &str) = (
     "EVICTED: worker pods that the node autoscaler evicted, because their jobs could run on other nodes.",
 );
 
+/// Adds a column: its title, and the cell of a result.
+type AddColumn<'a> = dyn FnMut(&str, &dyn Fn(&SimulationResult) -> String) + 'a;
+
 /// The table of a study: titles, first of the fields that are varied, then of the strategy; and a line for each
 /// simulation. Columns that say nothing are left out.
 pub fn table(study: &Study, rows: &[StudyRow]) -> Table {
@@ -59,10 +62,7 @@ pub fn table(study: &Study, rows: &[StudyRow]) -> Table {
     add("P50", &|result| format!("{:.1} s", result.wait.p50));
     add("P99", &|result| format!("{:.1} s", result.wait.p99));
     add("MAKESPAN", &|result| duration(result.makespan));
-    add_hours(&mut table, &results);
-    let mut add = |title: &str, cell: &dyn Fn(&SimulationResult) -> String| {
-        table.column(title, results.iter().map(|result| cell(result)));
-    };
+    add_hours(&results, &mut add);
     if let Some(price) = study.price {
         add(PRICE.0, &|result| format!("{:.2}", price.of(result)));
     }
@@ -80,17 +80,14 @@ pub fn table(study: &Study, rows: &[StudyRow]) -> Table {
     }
     add("LOST", &|result| result.jobs.lost.to_string());
     add("UNFINISHED", &|result| result.jobs.unfinished.to_string());
-    compare_to_first(&mut table, study, &results);
+    compare_to_first(study, &results, &mut add);
     table
 }
 
 /// Adds waits and costs as more or less than those of the first line.
-fn compare_to_first(table: &mut Table, study: &Study, results: &[&SimulationResult]) {
+fn compare_to_first(study: &Study, results: &[&SimulationResult], add: &mut AddColumn<'_>) {
     let Some(first) = results.first() else {
         return;
-    };
-    let mut add = |title: &str, cell: &dyn Fn(&SimulationResult) -> String| {
-        table.column(title, results.iter().map(|result| cell(result)));
     };
     let base = first.wait.mean;
     add("WAIT TO FIRST", &|result| {
@@ -116,14 +113,14 @@ fn compare_to_first(table: &mut Table, study: &Study, results: &[&SimulationResu
 }
 
 /// Adds hours that were paid for, these as a multiple of the work, and those that were not used.
-fn add_hours(table: &mut Table, results: &[&SimulationResult]) {
+fn add_hours(results: &[&SimulationResult], add: &mut AddColumn<'_>) {
     let mut add = |[paid, of_work, slack]: [&str; 3], cost: fn(&SimulationResult) -> Cost| {
-        let costs = || results.iter().map(|result| cost(result));
-        table.column(paid, costs().map(|cost| format!("{:.2}", cost.paid)));
-        let ratio =
-            |ratio: Option<f64>| ratio.map_or_else(String::new, |ratio| format!("{ratio:.2}x"));
-        table.column(of_work, costs().map(|cost| ratio(cost.ratio())));
-        table.column(slack, costs().map(|cost| format!("{:.2}", cost.slack)));
+        add(paid, &|result| format!("{:.2}", cost(result).paid));
+        add(of_work, &|result| {
+            let ratio = cost(result).ratio();
+            ratio.map_or_else(String::new, |ratio| format!("{ratio:.2}x"))
+        });
+        add(slack, &|result| format!("{:.2}", cost(result).slack));
     };
     add(["CPU-HOURS", "OF WORK", "SLACK"], |result| result.cpu_hours);
     // Without jobs that ask for memory, a pod's memory is neither used nor idle.

@@ -90,21 +90,16 @@ fn demand(point: &Point) -> f64 {
 
 /// Up to `most` of the points. Of each stretch that with the most demand and the last one stay, so
 /// that no peak of demand is lost, and what holds at its end.
-fn thinned<T: Copy>(points: &[T], most: usize, demand: fn(&T) -> f64) -> Vec<T> {
+fn thinned(points: &[Point], most: usize) -> Vec<Point> {
     if points.len() <= most {
         return points.to_vec();
     }
     let length = points.len().div_ceil((most / 2).max(1));
     let mut peaks = Vec::with_capacity(most);
     for stretch in points.chunks(length) {
-        let mut peak = 0;
-        for (number, point) in stretch.iter().enumerate() {
-            if demand(point) > demand(&stretch[peak]) {
-                peak = number;
-            }
-        }
-        peaks.push(stretch[peak]);
-        peaks.extend(stretch.last().filter(|_| peak + 1 < stretch.len()));
+        let peak = greatest(stretch, demand);
+        peaks.extend(peak);
+        peaks.extend(stretch.last().filter(|last| peak != Some(*last)));
     }
     peaks
 }
@@ -129,7 +124,7 @@ pub fn panel(
     width: f64,
     most_points: usize,
 ) -> Panel {
-    let points = thinned(&row.result.curve, most_points, demand);
+    let points = thinned(&row.result.curve, most_points);
     let track = |class, name, is_area, of: &dyn Fn(&Point) -> f64| Track {
         class,
         name,
@@ -182,14 +177,10 @@ pub fn panel(
 }
 
 /// The point at which something is greatest, the first of equal ones.
-fn greatest<T>(points: &[T], value: impl Fn(&T) -> f64) -> Option<&T> {
-    points.iter().reduce(|most, point| {
-        if value(point) > value(most) {
-            point
-        } else {
-            most
-        }
-    })
+fn greatest(points: &[Point], value: impl Fn(&Point) -> f64) -> Option<&Point> {
+    // Of equal ones `max_by` takes the last.
+    let points = points.iter().rev();
+    points.max_by(|one, other| value(one).total_cmp(&value(other)))
 }
 
 /// A quantity over time: its name and unit, and its value at a point.
@@ -297,12 +288,12 @@ mod tests {
                 point(f64::from(number), 1.0, waiting)
             })
             .collect();
-        let kept = thinned(&points, MOST_POINTS, demand);
+        let kept = thinned(&points, MOST_POINTS);
         assert!((300..=MOST_POINTS).contains(&kept.len()), "{}", kept.len());
         assert!(kept.contains(&points[4321]) && kept.contains(&points[9999]));
         assert!(kept.is_sorted_by(|one, other| one.at < other.at));
         assert_eq!(
-            thinned(&points[..MOST_POINTS], MOST_POINTS, demand).len(),
+            thinned(&points[..MOST_POINTS], MOST_POINTS).len(),
             MOST_POINTS
         );
     }

@@ -36,6 +36,11 @@ impl TreeNode {
     pub(super) fn range(&self) -> Range<usize> {
         self.span.start.offset..self.span.end.offset
     }
+
+    /// A fault where it begins.
+    pub(super) fn fault(&self, reason: impl Into<String>, remedy: &str) -> YamlFault {
+        YamlFault::new(self.span.start, reason, remedy)
+    }
 }
 
 /// A document as written: its nodes, the first of which is its root; none for a document without any.

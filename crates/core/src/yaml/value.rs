@@ -49,11 +49,7 @@ impl Expander<'_> {
         let value = match &node.content {
             NodeContent::Scalar(scalar) => scalar.value().ok_or_else(|| {
                 let reason = "JSON has no infinite and no undefined numbers";
-                YamlFault::new(
-                    node.span.start,
-                    reason,
-                    "write a finite number or a text in quotes",
-                )
+                node.fault(reason, "write a finite number or a text in quotes")
             }),
             NodeContent::Sequence(items) => items.iter().map(|item| self.item(*item)).collect(),
             NodeContent::Mapping(entries) => self.mapping(entries).map(Value::Object),
@@ -68,7 +64,7 @@ impl Expander<'_> {
         self.depth += 1;
         if self.depth > MAX_DEPTH {
             let reason = format!("nested deeper than {MAX_DEPTH} levels");
-            return Err(YamlFault::new(node.span.start, reason, "flatten it"));
+            return Err(node.fault(reason, "flatten it"));
         }
         // Values that are written once have been bounded by the size of the text and by MAX_NODES.
         if self.inside.is_empty() {
@@ -81,11 +77,7 @@ impl Expander<'_> {
         }
         if self.aliased > MAX_ALIASED || self.copied > MAX_BYTES {
             let reason = "its aliases (*) expand to too much";
-            return Err(YamlFault::new(
-                node.span.start,
-                reason,
-                "write out what is meant",
-            ));
+            return Err(node.fault(reason, "write out what is meant"));
         }
         Ok(())
     }
@@ -103,11 +95,7 @@ impl Expander<'_> {
         let Some(anchored) = tree::node(tree, target).filter(|_| !self.inside.contains(&target))
         else {
             let reason = "the alias (*) stands inside of what it stands for";
-            return Err(YamlFault::new(
-                node.span.start,
-                reason,
-                "write out what is meant",
-            ));
+            return Err(node.fault(reason, "write out what is meant"));
         };
         self.inside.push(target);
         let result = self.value(anchored);
@@ -138,8 +126,7 @@ impl Expander<'_> {
                              in line {line}), and kubectl keeps the last one without a word",
                             crate::text::shown_text(&name)
                         );
-                        let remedy = "keep the one that is meant";
-                        let fault = YamlFault::new(key.span.start, reason, remedy);
+                        let fault = key.fault(reason, "keep the one that is meant");
                         self.overwritten.push(fault);
                     }
                     // As in kubectl, the last value stays.
@@ -156,26 +143,13 @@ impl Expander<'_> {
             tree::resolved(self.tree, node).map(|node| &node.content)
         else {
             let reason = "a key cannot be a list or a mapping";
-            return Err(YamlFault::new(
-                node.span.start,
-                reason,
-                "write a text, in quotes if need be",
-            ));
+            return Err(node.fault(reason, "write a text, in quotes if need be"));
         };
         if *scalar == Scalar::Merge && matches!(node.content, NodeContent::Scalar(_)) {
             return Ok(None);
         }
-        scalar
-            .key()
-            .map(|key| Some(key.into_owned()))
-            .ok_or_else(|| {
-                let reason = "a key cannot be null";
-                YamlFault::new(
-                    node.span.start,
-                    reason,
-                    "write a text, in quotes if need be",
-                )
-            })
+        let key = scalar.key().map(|key| Some(key.into_owned()));
+        key.ok_or_else(|| node.fault("a key cannot be null", "write a text, in quotes if need be"))
     }
 
     /// Brings the entries of what `<<` names; like kubectl, over those written before it.
@@ -199,8 +173,7 @@ impl Expander<'_> {
             let merged = is_mapping.then(|| self.value(source)).transpose()?;
             let Some(Value::Object(merged)) = merged else {
                 let reason = "<< takes a mapping or a list of mappings";
-                let remedy = "point it at one (<<: *name)";
-                return Err(YamlFault::new(source.span.start, reason, remedy));
+                return Err(source.fault(reason, "point it at one (<<: *name)"));
             };
             map.extend(merged);
         }

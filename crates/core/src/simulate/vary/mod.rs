@@ -85,15 +85,13 @@ impl Variation {
         let object = ClusterObject::from(cluster.clone());
         let groups = object.spec.iter().flat_map(|spec| &spec.groups);
         let groups = groups.filter(|group| matches!(group.role, Role::Worker { .. }));
-        let workers: Vec<(&str, &GroupSpec)> = groups
-            .filter(|group| !group.name.is_empty())
-            .map(|group| (group.name.as_str(), group))
-            .collect();
+        let workers: Vec<&GroupSpec> = groups.filter(|group| !group.name.is_empty()).collect();
         if let Some(group) = &self.group
-            && !workers.iter().any(|(name, _)| name == group)
+            && !workers.iter().any(|worker| worker.name == *group)
         {
-            let names: Vec<String> = workers.iter().map(|(name, _)| shown_text(name)).collect();
-            let (group, names) = (shown_text(group), names.join(", "));
+            let names = workers.iter().map(|worker| shown_text(&worker.name));
+            let names = names.collect::<Vec<String>>().join(", ");
+            let group = shown_text(group);
             return Err(format!(
                 "there is no worker group {group} to vary; there are: {names}"
             ));
@@ -106,15 +104,11 @@ impl Variation {
 
     /// Checks that resize limits are those of groups that have some, and are not below the size with which their pods
     /// start.
-    fn check_limits(
-        &self,
-        object: &ClusterObject,
-        workers: &[(&str, &GroupSpec)],
-    ) -> Result<(), String> {
+    fn check_limits(&self, object: &ClusterObject, workers: &[&GroupSpec]) -> Result<(), String> {
         let field = self.field;
-        let limited = workers.iter().filter(|(name, _)| {
-            let is_varied = self.group.as_deref().is_none_or(|group| group == *name);
-            is_varied && object.ippr.is_well_formed() && object.ippr.lists(name)
+        let limited = workers.iter().filter(|worker| {
+            let is_varied = (self.group.as_ref()).is_none_or(|group| *group == worker.name);
+            is_varied && object.ippr.is_well_formed() && object.ippr.lists(&worker.name)
         });
         let mut limited = limited.peekable();
         if limited.peek().is_none() {
@@ -125,7 +119,7 @@ impl Variation {
                  RF101 shows the form), or vary maxReplicas"
             ));
         }
-        for (name, group) in limited {
+        for group in limited {
             let Some(size) = group.base else {
                 continue;
             };
@@ -136,7 +130,7 @@ impl Variation {
                 (gib, Quantity::from_units(size.memory).display_memory())
             };
             if let Some(value) = self.values.iter().find(|value| **value < amount) {
-                let group = shown_text(name);
+                let group = shown_text(&group.name);
                 return Err(format!(
                     "{field} of {group} cannot be {value}: its pods start with {size}; write no less"
                 ));

@@ -2,18 +2,14 @@
 
 use crate::json::Fields;
 use crate::quantity::Quantity;
-use crate::ray::resource::{Amounts, Resource};
+use crate::ray::resource::Amounts;
 
 /// The amounts of a resource list whose names begin with `prefix`; an absent amount limits nothing.
 fn amounts_of(list: Fields<'_>, prefix: &str) -> Amounts {
-    let amount = |resource: Resource| {
+    Amounts::each(|resource| {
         let name = format!("{prefix}{}", resource.name());
         Quantity::from_json(list.get(&name)?).ok()
-    };
-    Amounts {
-        cpu: amount(Resource::Cpu),
-        memory: amount(Resource::Memory),
-    }
+    })
 }
 
 fn name_of(object: Fields<'_>) -> String {

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use crate::json::{Fields, Json};
+use crate::ray::Container;
 use crate::ray::resource::Amounts;
-use crate::ray::{Container, Resource};
 
 /// The label with the name of a pod's RayCluster.
 pub const CLUSTER: &str = "ray.io/cluster";
@@ -39,16 +39,12 @@ impl RayPod {
         // KubeRay and Ray both take the first container for the one in which Ray runs.
         let ray = containers.get(0).and_then(Json::as_object);
         let container = ray.map(|ray| Container::new(0, ray));
-        let amount = |resource: Resource| container?.size(resource.name());
         Some(Self {
             namespace: metadata.text("namespace")?.to_owned(),
             name: metadata.text("name")?.to_owned(),
             cluster: labels.text(CLUSTER)?.to_owned(),
             group: labels.text("ray.io/group").unwrap_or_default().to_owned(),
-            amounts: Amounts {
-                cpu: amount(Resource::Cpu),
-                memory: amount(Resource::Memory),
-            },
+            amounts: Amounts::each(|resource| container?.size(resource.name())),
         })
     }
 }

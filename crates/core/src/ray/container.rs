@@ -37,10 +37,7 @@ impl<'a> Container<'a> {
         let resources = spec.object("resources");
         let limits = resources.and_then(|resources| resources.object("limits"));
         let requests = resources.and_then(|resources| resources.object("requests"));
-        let amounts = |list| Amounts {
-            cpu: quantity_at(list, "cpu"),
-            memory: quantity_at(list, "memory"),
-        };
+        let amounts = |list| Amounts::each(|resource| quantity_at(list, resource.name()));
         Self {
             index,
             spec,

@@ -93,6 +93,14 @@ pub struct Amounts {
 }
 
 impl Amounts {
+    /// The list that has of each resource the amount that it is given.
+    pub fn each(amount: impl Fn(Resource) -> Option<Quantity>) -> Self {
+        Self {
+            cpu: amount(Resource::Cpu),
+            memory: amount(Resource::Memory),
+        }
+    }
+
     /// A list of both amounts.
     pub fn new(cpu: Quantity, memory: Quantity) -> Self {
         Self {
@@ -178,11 +186,9 @@ impl<'de> Deserialize<'de> for Amounts {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         // Clients in Go write `null` for a map without entries.
         let all = Option::<BTreeMap<String, Value>>::deserialize(deserializer)?.unwrap_or_default();
-        let read = |name: &str| Quantity::from_json(all.get(name)?).ok();
-        Ok(Self {
-            cpu: read("cpu"),
-            memory: read("memory"),
-        })
+        Ok(Self::each(|resource| {
+            Quantity::from_json(all.get(resource.name())?).ok()
+        }))
     }
 }
 

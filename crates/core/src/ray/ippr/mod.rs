@@ -98,20 +98,18 @@ impl Ippr {
         if text.is_empty() {
             return ippr;
         }
+        let unreadable = |problem| Self {
+            problems: vec![problem],
+            ..Self::default()
+        };
         if text.len() > MAX_LEN {
-            ippr.fault(IpprProblem::NotJson("it is longer than 256 KiB".to_owned()));
-            return ippr;
+            let problem = "it is longer than 256 KiB".to_owned();
+            return unreadable(IpprProblem::NotJson(problem));
         }
         let root = match JsonObject::parse(text) {
             Ok(Some(root)) => root,
-            Ok(None) => {
-                ippr.fault(IpprProblem::NotAnObject);
-                return ippr;
-            }
-            Err(error) => {
-                ippr.fault(IpprProblem::NotJson(error.to_string()));
-                return ippr;
-            }
+            Ok(None) => return unreadable(IpprProblem::NotAnObject),
+            Err(error) => return unreadable(IpprProblem::NotJson(error.to_string())),
         };
         ippr.note_duplicates(&root, &[]);
         if !root.entries.is_empty() && !root.has("groups") {

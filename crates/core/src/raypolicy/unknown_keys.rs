@@ -7,22 +7,23 @@ use std::sync::LazyLock;
 use serde_json::Value;
 
 use crate::policy::resource::{self, RayPolicy};
-use crate::raypolicy::{PolicyFault, Weight};
+use crate::raypolicy::PolicyFault;
+use crate::raypolicy::fault::{Faults, Weight};
 use crate::text::nearest;
 
 /// The keys of `spec` in `object` that were not read into `policy`.
 pub fn unknown(object: &Value, policy: &RayPolicy) -> Vec<PolicyFault> {
-    let mut faults = Vec::new();
+    let mut faults = Faults::default();
     // Serde leaves out what it does not know, so writing the policy again shows what was read.
     let recognized = serde_json::to_value(&policy.spec).unwrap_or_default();
     if let Some(spec) = object.get("spec") {
         compare("spec", spec, &recognized, &mut faults);
     }
-    faults
+    faults.0
 }
 
 /// A key that was read is in the serialized policy again; `null` and empty values read as absent.
-fn compare(place: &str, written: &Value, read: &Value, faults: &mut Vec<PolicyFault>) {
+fn compare(place: &str, written: &Value, read: &Value, faults: &mut Faults) {
     let is_empty = |value: &Value| match value {
         Value::Null => true,
         Value::Array(items) => items.is_empty(),
@@ -32,8 +33,9 @@ fn compare(place: &str, written: &Value, read: &Value, faults: &mut Vec<PolicyFa
     match (written, read) {
         (Value::Object(written), Value::Object(read)) => {
             for (key, value) in written.iter().filter(|(_, value)| !is_empty(value)) {
+                let place = format!("{place}.{key}");
                 if let Some(read) = read.get(key) {
-                    compare(&format!("{place}.{key}"), value, read, faults);
+                    compare(&place, value, read, faults);
                     continue;
                 }
                 let problem = match nearest(key, KEYS.iter().map(String::as_str)) {
@@ -41,11 +43,7 @@ fn compare(place: &str, written: &Value, read: &Value, faults: &mut Vec<PolicyFa
                     None => "there is no such key (kubectl explain raypolicy.spec lists them)"
                         .to_owned(),
                 };
-                faults.push(PolicyFault {
-                    place: format!("{place}.{key}"),
-                    problem,
-                    weight: Weight::Part,
-                });
+                faults.add(Weight::Part, place, problem);
             }
         }
         (Value::Array(written), Value::Array(read)) => {

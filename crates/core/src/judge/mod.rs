@@ -32,22 +32,19 @@ pub fn judge(
     if old.is_some_and(|old| object.ends(old)) {
         return Verdict::default();
     }
-    let findings = rules::run(&Subject {
-        object,
-        old,
-        facts,
-        settings,
-        user,
-    });
-    let old_findings = match old {
-        Some(old) if !findings.is_empty() => rules::run(&Subject {
-            object: old,
-            // The stored object is checked by itself: whatever a rule finds in a change is new.
-            old: None,
+    let find = |object, old| {
+        rules::run(&Subject {
+            object,
+            old,
             facts,
             settings,
             user,
-        }),
+        })
+    };
+    let findings = find(object, old);
+    let old_findings = match old {
+        // The stored object is checked by itself: whatever a rule finds in a change is new.
+        Some(old) if !findings.is_empty() => find(old, None),
         _ => Vec::new(),
     };
     let faults: HashSet<FaultIdentity<'_>> = old_findings.iter().map(Finding::fault).collect();

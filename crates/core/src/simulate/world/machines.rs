@@ -1,9 +1,8 @@
 //! Machines that the clusters of one world share: Kubernetes nodes with the pods on them.
 
-use crate::ray::resource::Amounts;
 use std::collections::BTreeMap;
 
-use super::objects::{SimulatedNode, SimulatedPod, remainder};
+use super::objects::{Room, SimulatedNode, SimulatedPod, remainder};
 use crate::simulate::moment::Moment;
 use crate::simulate::settings::NodePool;
 use crate::snapshot::NodeLoads;
@@ -105,14 +104,12 @@ impl Machines {
         self.all().filter(on).collect()
     }
 
-    /// The free amounts of a node, as the scheduler counts: CPU, memory and GPUs.
-    pub fn room(&self, node: usize) -> (Amounts, i64) {
+    /// The room that is left on a node.
+    pub fn room(&self, node: usize) -> Room {
         let pool = &self.pools[self.nodes[node].pool];
         let free = remainder(pool.allocatable, self.nodes[node].filled);
         let pods = self.pods_on(node).map(|pod| &self.pods[pod]);
-        pods.fold((free, pool.gpus), |(free, gpus), pod| {
-            (remainder(free, pod.requests()), gpus - pod.gpus)
-        })
+        pods.fold((free, pool.gpus), |room, pod| pod.leaves(room))
     }
 
     /// The number of nodes of a pool, with those on their way.

@@ -63,6 +63,9 @@ pub struct SimulatedPod {
     pub is_gone: bool,
 }
 
+/// The room on a node, as the scheduler counts: CPU and memory, and GPUs.
+pub type Room = (Amounts, i64);
+
 impl SimulatedPod {
     /// The name.
     pub fn name(&self) -> &str {
@@ -90,10 +93,25 @@ impl SimulatedPod {
         !self.object.spec.scheduling_gates.is_empty()
     }
 
-    /// Checks whether a node of a pool with so much room, and so many GPUs, holds it.
-    pub fn fits_in(&self, pool: usize, (free, gpus): (Amounts, i64)) -> bool {
+    /// Checks whether a node of a pool with so much room holds it.
+    pub fn fits_in(&self, pool: usize, (free, gpus): Room) -> bool {
         let is_admitted = self.admitted.get(pool).copied().unwrap_or(true);
         is_admitted && self.gpus <= gpus && fits(self.requests(), free)
+    }
+
+    /// The room that is left beside it.
+    pub fn leaves(&self, (free, gpus): Room) -> Room {
+        (remainder(free, self.requests()), gpus - self.gpus)
+    }
+
+    /// Takes its room from the first of these nodes that holds it, each of which has its pool; false if none does.
+    pub fn takes_room(&self, nodes: &mut [(usize, Room)]) -> bool {
+        let mut nodes = nodes.iter_mut();
+        let Some((_, room)) = nodes.find(|(pool, room)| self.fits_in(*pool, *room)) else {
+            return false;
+        };
+        *room = self.leaves(*room);
+        true
     }
 
     /// Checks whether its containers have ended.

@@ -6,8 +6,7 @@
 //! (Karpenter's `designs/in-place-pod-vertical-scaling.md` is about that.)
 
 use super::super::machines::{Machines, Notice};
-use super::super::objects::remainder;
-use crate::ray::resource::Amounts;
+use super::super::objects::Room;
 use crate::simulate::world::state::World;
 
 /// Seconds from the choice of a node until it goes, if it then still may. (Karpenter's `consolidationTTL`.)
@@ -112,16 +111,9 @@ impl Machines {
         let others = self.nodes.iter().enumerate();
         let others =
             others.filter(|(other, node)| *other != number && node.is_ready && node.is_open());
-        let mut rooms: Vec<(usize, (Amounts, i64))> = others
+        let mut rooms: Vec<(usize, Room)> = others
             .map(|(other, node)| (node.pool, self.room(other)))
             .collect();
-        pods.iter().all(|pod| {
-            let node = (rooms.iter_mut()).find(|(pool, room)| pod.fits_in(*pool, *room));
-            let Some((_, (free, gpus))) = node else {
-                return false;
-            };
-            (*free, *gpus) = (remainder(*free, pod.requests()), *gpus - pod.gpus);
-            true
-        })
+        pods.iter().all(|pod| pod.takes_room(&mut rooms))
     }
 }

@@ -3,7 +3,7 @@
 
 use crate::ray::resource::Amounts;
 use crate::simulate::world::machines::Notice;
-use crate::simulate::world::objects::{remainder, unscheduled};
+use crate::simulate::world::objects::{Room, unscheduled};
 use crate::simulate::world::queue::WorldEvent;
 use crate::simulate::world::state::World;
 
@@ -124,18 +124,13 @@ impl World {
         let machines = &self.machines;
         let open = machines.nodes.iter().enumerate();
         let open = open.filter(|(_, node)| node.is_open());
-        let mut planned: Vec<(usize, (Amounts, i64))> = open
+        let mut planned: Vec<(usize, Room)> = open
             .map(|(number, node)| (node.pool, machines.room(number)))
             .collect();
         let mut new_nodes = Vec::new();
         for pod in machines.unbound() {
             let pod = &machines.pods[pod];
-            let take =
-                |(free, gpus): (Amounts, i64)| (remainder(free, pod.requests()), gpus - pod.gpus);
-            if let Some((_, room)) =
-                (planned.iter_mut()).find(|(pool, room)| pod.fits_in(*pool, *room))
-            {
-                *room = take(*room);
+            if pod.takes_room(&mut planned) {
                 continue;
             }
             let count = |pool: usize| {
@@ -147,7 +142,7 @@ impl World {
                     && u32::try_from(count(*number)).is_ok_and(|count| count < pool.max)
             });
             if let Some((number, pool)) = larger {
-                planned.push((number, take((pool.allocatable, pool.gpus))));
+                planned.push((number, pod.leaves((pool.allocatable, pool.gpus))));
                 new_nodes.push(number);
             }
         }

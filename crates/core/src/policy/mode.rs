@@ -19,9 +19,12 @@ use crate::text::Misread;
     Serialize,
     JsonSchema,
     strum::Display,
+    strum::EnumString,
     strum::IntoStaticStr,
 )]
-#[strum(serialize_all = "lowercase")]
+// Policies write Enforce, and flags enforce.
+#[strum(serialize_all = "lowercase", ascii_case_insensitive)]
+#[strum(parse_err_ty = Misread, parse_err_fn = no_mode)]
 pub enum Mode {
     /// Not judged.
     Off,
@@ -40,17 +43,8 @@ impl Mode {
     }
 }
 
-impl std::str::FromStr for Mode {
-    type Err = Misread;
-
-    fn from_str(text: &str) -> Result<Self, Misread> {
-        let mut modes = [Self::Off, Self::Audit, Self::Warn, Self::Enforce].into_iter();
-        // Policies write Enforce, and flags enforce.
-        let mode = modes.find(|mode| mode.name().eq_ignore_ascii_case(text));
-        mode.ok_or_else(|| {
-            Misread(format!(
-                "\"{text}\" is not a mode: write off, audit, warn or enforce"
-            ))
-        })
-    }
+fn no_mode(text: &str) -> Misread {
+    Misread(format!(
+        "\"{text}\" is not a mode: write off, audit, warn or enforce"
+    ))
 }

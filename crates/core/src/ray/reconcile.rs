@@ -1,7 +1,5 @@
 //! The autoscaler that scales a cluster: the annotation `rayfit.dev/reconcile`.
 
-use std::str::FromStr;
-
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -34,10 +32,11 @@ pub const PREFIX: &str = "rayfit.dev/";
     Serialize,
     JsonSchema,
     strum::Display,
+    strum::EnumString,
     strum::IntoStaticStr,
 )]
 #[serde(rename_all = "lowercase")]
-#[strum(serialize_all = "lowercase")]
+#[strum(serialize_all = "lowercase", parse_err_ty = Misread, parse_err_fn = no_mode)]
 pub enum ReconcileMode {
     /// Ray's own autoscaler container, which also scales clusters without an annotation.
     #[default]
@@ -63,15 +62,8 @@ impl ReconcileMode {
     }
 }
 
-impl FromStr for ReconcileMode {
-    type Err = Misread;
-
-    fn from_str(text: &str) -> Result<Self, Misread> {
-        let mode = Self::ALL.into_iter().find(|mode| mode.name() == text);
-        mode.ok_or_else(|| {
-            Misread(format!(
-                "\"{text}\" is not a reconcile mode: write ray, central or sidecar"
-            ))
-        })
-    }
+fn no_mode(text: &str) -> Misread {
+    Misread(format!(
+        "\"{text}\" is not a reconcile mode: write ray, central or sidecar"
+    ))
 }

@@ -26,7 +26,8 @@ pub fn closing_policy(spec: Fields<'_>) -> Option<Fields<'_>> {
 }
 
 /// The version of Ray's autoscaler, as `autoscalerOptions.version` names it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::EnumString)]
+#[strum(serialize_all = "lowercase")]
 pub enum AutoscalerVersion {
     /// The version `v1`.
     V1,
@@ -101,11 +102,7 @@ impl<'a> Cluster<'a> {
 
     /// `autoscalerOptions.version`, if it is one that KubeRay knows.
     pub fn autoscaler_version(&self) -> Option<AutoscalerVersion> {
-        match self.autoscaler_option("version")?.as_str()? {
-            "v1" => Some(AutoscalerVersion::V1),
-            "v2" => Some(AutoscalerVersion::V2),
-            _ => None,
-        }
+        self.autoscaler_option("version")?.as_str()?.parse().ok()
     }
 
     /// The value of `RAY_enable_autoscaler_v2` in the head's ray container. It is empty if the

@@ -86,8 +86,8 @@ impl Node {
 /// All nodes, in orders that make it quick to find the largest.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Nodes {
-    /// Most CPU first.
-    by_cpu: Vec<Node>,
+    /// Every node, most CPU first.
+    pub by_cpu: Vec<Node>,
     /// Positions in `by_cpu`, most memory first.
     by_memory: Vec<usize>,
 }
@@ -105,21 +105,6 @@ impl Nodes {
             by_cpu: nodes,
             by_memory,
         }
-    }
-
-    /// True if no node is known.
-    pub fn is_empty(&self) -> bool {
-        self.by_cpu.is_empty()
-    }
-
-    /// The number of nodes.
-    pub fn len(&self) -> usize {
-        self.by_cpu.len()
-    }
-
-    /// Every node, those with most CPU first.
-    pub fn iter(&self) -> impl Iterator<Item = &Node> {
-        self.by_cpu.iter()
     }
 
     /// The node with most of `resource` among those that `may` accepts.

@@ -74,21 +74,15 @@ pub fn read(text: &str) -> Vec<Result<Document, YamlFault>> {
     let start = Position::default();
     if let Some(parts) = json_parts(text) {
         for (start, part) in parts {
-            let reader = DocumentReader::new(start, part, MAX_NODES, true);
-            read_part(reader, &mut documents);
+            documents.extend(parsed(start, part, true));
         }
     } else {
-        read_part(
-            DocumentReader::new(start, text, MAX_NODES, false),
-            &mut documents,
-        );
+        documents.extend(parsed(start, text, false));
         // Indenting takes further passes over the text, so it is only tried after a fault.
         if documents.last().is_some_and(Result::is_err)
             && let Some(indented) = IndentedCopy::of(text)
         {
-            documents.clear();
-            let reader = DocumentReader::new(start, &indented.text, MAX_NODES, false);
-            read_part(reader, &mut documents);
+            documents = parsed(start, &indented.text, false);
             for document in &mut documents {
                 match document {
                     Ok(document) => {
@@ -135,17 +129,19 @@ pub fn template_hint(text: &str) -> Option<&'static str> {
     }
 }
 
-fn read_part(reader: DocumentReader<'_>, documents: &mut Vec<Result<Document, YamlFault>>) {
-    for tree in reader {
-        documents.push(tree.and_then(|tree| {
-            let (value, overwritten) = value::of(&tree)?;
-            Ok(Document {
-                value,
-                overwritten,
-                tree,
-            })
-        }));
-    }
+/// The documents of a text that begins at `start`.
+fn parsed(start: Position, text: &str, lenient: bool) -> Vec<Result<Document, YamlFault>> {
+    let trees = DocumentReader::new(start, text, MAX_NODES, lenient);
+    let documents = trees.map(|tree| -> Result<Document, YamlFault> {
+        let tree = tree?;
+        let (value, overwritten) = value::of(&tree)?;
+        Ok(Document {
+            value,
+            overwritten,
+            tree,
+        })
+    });
+    documents.collect()
 }
 
 /// JSON objects that follow each other without a separator, which kubectl takes as well; `None`

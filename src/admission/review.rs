@@ -17,16 +17,6 @@ pub enum Webhook {
     Validate,
 }
 
-impl Webhook {
-    /// The path of its URL: the same for every kind, because the kind is in the review.
-    pub const fn path(self) -> &'static str {
-        match self {
-            Self::Mutate => "/mutate",
-            Self::Validate => "/validate",
-        }
-    }
-}
-
 /// The request of a review.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]

@@ -30,7 +30,7 @@ use clap::{CommandFactory as _, Parser};
 pub use shared::outcome::Outcome;
 
 use shared::format::CatalogueFormat;
-use shared::outcome::print;
+use shared::outcome::{print, report};
 
 use rayfit_core::manifests::to_yaml;
 use rayfit_core::policy::resource;
@@ -141,10 +141,9 @@ impl Command {
 
 /// Reads the arguments, runs the command and prints errors.
 pub fn main() -> ExitCode {
-    match Command::parse().run() {
-        Ok(outcome) => outcome.into(),
-        Err(error) => shared::outcome::report(&error).into(),
-    }
+    let ended = Command::parse().run();
+    let outcome = ended.unwrap_or_else(|error| report(&error));
+    ExitCode::from(outcome as u8)
 }
 
 /// The command line as clap knows it, for completions and documentation.

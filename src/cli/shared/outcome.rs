@@ -1,7 +1,6 @@
 //! Ends of commands: exit codes and error messages.
 
 use std::io::{self, Write as _};
-use std::process::ExitCode;
 
 use rayfit_core::text::is_obeyed;
 
@@ -16,12 +15,6 @@ pub enum Outcome {
     Denied = 1,
     /// Wrong usage, or input that cannot be read. Exit code 2, as for clap's own errors.
     Failed = 2,
-}
-
-impl From<Outcome> for ExitCode {
-    fn from(outcome: Outcome) -> Self {
-        Self::from(outcome as u8)
-    }
 }
 
 /// Writes the whole output of a command that found nothing to deny.

@@ -107,12 +107,12 @@ impl RolloutCommand {
             // them.
             (values, facts, if given.is_empty() { stored } else { given })
         } else {
-            let facts = self.facts.as_deref().map(documents::facts).transpose()?;
+            let facts = documents::facts(self.facts.as_deref())?;
             let mut values = Vec::new();
             for path in &self.inputs {
                 values.extend(documents::objects(path)?);
             }
-            (values, facts.unwrap_or_default(), given)
+            (values, facts, given)
         };
         let settings = self.settings.settings();
         let judge = |object: &RayObject<'_>| examine(object, &facts, &policies, &settings, now);

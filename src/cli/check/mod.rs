@@ -116,12 +116,7 @@ impl CheckCommand {
         }
         let circumstances = Circumstances {
             old: stored,
-            facts: self
-                .facts
-                .as_deref()
-                .map(facts)
-                .transpose()?
-                .unwrap_or_default(),
+            facts: facts(self.facts.as_deref())?,
             policies: self.policies.policies()?,
             now: self.policies.now(),
             settings: self.settings.settings(),

@@ -11,8 +11,11 @@ use serde_json::Value;
 
 use super::source;
 
-/// Facts about a Kubernetes cluster, from a file.
-pub(in crate::cli) fn facts(path: &Path) -> anyhow::Result<Facts> {
+/// Facts about a Kubernetes cluster, from a file; none without one.
+pub(in crate::cli) fn facts(path: Option<&Path>) -> anyhow::Result<Facts> {
+    let Some(path) = path else {
+        return Ok(Facts::default());
+    };
     let values = documents(path)?.into_iter().map(|document| document.value);
     let value = values.into_iter().find(|value| !value.is_null());
     serde_json::from_value(value.unwrap_or_else(|| Value::Object(serde_json::Map::new())))

@@ -4,7 +4,6 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use rayfit_core::facts::Facts;
 use rayfit_core::plan::Strategy;
 use rayfit_core::policy::settings::ReconcileSettings;
 use rayfit_core::policy::{Policies, Settings};
@@ -99,10 +98,7 @@ impl WorldArgs {
         cluster: &Value,
     ) -> anyhow::Result<(RoundSettings, Settings)> {
         let policies: Policies = self.policies.policies()?;
-        let facts = match &self.facts {
-            Some(path) => facts(path)?,
-            None => Facts::default(),
-        };
+        let facts = facts(self.facts.as_deref())?;
         let Some(object) = RayObject::parse(cluster) else {
             bail!("this is not a RayCluster");
         };

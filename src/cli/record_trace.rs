@@ -8,6 +8,7 @@ use super::live::{self, LiveArgs};
 use super::shared::outcome;
 use super::shared::progress::Progress;
 use crate::apiserver::server_time::own_now;
+use crate::certs::parse_lifetime;
 use crate::controller::observe::Key;
 use crate::gcs::{Client, GcsLimits};
 
@@ -32,18 +33,9 @@ pub(super) struct RecordingArgs {
 
 /// Reads `90s`, `30m` or `1h`.
 fn duration(text: &str) -> Result<Duration, String> {
-    let wrong = || "write a number and s, m or h, such as 90s or 1h, up to 168h".to_owned();
-    let unit = text.chars().last().ok_or_else(wrong)?;
-    let seconds = match unit {
-        's' => 1,
-        'm' => 60,
-        'h' => 3600,
-        _ => return Err(wrong()),
-    };
-    let number: Option<u64> = text[..text.len() - 1].parse().ok();
-    let seconds = number.and_then(|number| number.checked_mul(seconds));
-    let seconds = seconds.filter(|seconds| (1..=168 * 3600).contains(seconds));
-    seconds.map(Duration::from_secs).ok_or_else(wrong)
+    let time = parse_lifetime(text).ok();
+    let time = time.filter(|time| !text.ends_with('d') && *time <= Duration::from_hours(168));
+    time.ok_or_else(|| "write a number and s, m or h, such as 90s or 1h, up to 168h".to_owned())
 }
 
 /// The trace of what a cluster runs from now on, and of what its GCS still knows. What was left out is

@@ -104,29 +104,17 @@ impl TraceCommand {
 
 fn summary_text(summary: &Summary) -> String {
     let mut numbers = Table::new(&["TRACE", &summary.name]);
-    let widest = summary.widest;
+    let (widest, chain) = (summary.widest, &summary.chain);
+    let (cpus, devices) = (rounded(widest.cpus), rounded(widest.gpus));
+    let at_once = format!("{} jobs, {cpus} CPUs, {devices} GPUs at once", widest.jobs);
+    let longest = format!("{} jobs, {} s", chain.jobs, rounded(chain.seconds));
     for (what, number) in [
         ("jobs", summary.jobs.to_string()),
         ("CPU hours", rounded(summary.cpu_hours)),
         ("GPU hours", rounded(summary.gpu_hours)),
         ("span", format!("{} s", rounded(summary.span))),
-        (
-            "widest",
-            format!(
-                "{} jobs, {} CPUs, {} GPUs at once",
-                widest.jobs,
-                rounded(widest.cpus),
-                rounded(widest.gpus)
-            ),
-        ),
-        (
-            "longest chain",
-            format!(
-                "{} jobs, {} s",
-                summary.chain.jobs,
-                rounded(summary.chain.seconds)
-            ),
-        ),
+        ("widest", at_once),
+        ("longest chain", longest),
     ] {
         numbers.line([what.to_owned(), number]);
     }

@@ -85,35 +85,20 @@ fn head(key: &Key, look: &LiveState) -> String {
         "" => "not Rayfit",
         by => by,
     };
-    let gcs = look.unreachable.as_ref().map_or_else(
-        || {
-            format!(
-                "{} nodes",
-                look.snapshot
-                    .gcs
-                    .node_states
-                    .iter()
-                    .filter(|node| node.is_running())
-                    .count()
-            )
-        },
-        |why| format!("cannot be asked: {why}"),
-    );
+    let nodes = look.snapshot.gcs.node_states.iter();
+    let running = nodes.filter(|node| node.is_running()).count();
+    let gcs = match &look.unreachable {
+        None => format!("{running} nodes"),
+        Some(why) => format!("cannot be asked: {why}"),
+    };
+    let mode = format!("{}, scaled by {by}", object.reconcile_mode());
     let on = cluster["spec"]["enableInTreeAutoscaling"] == true;
+    let state = cluster["status"]["state"].as_str();
     let mut text = format!("{key}\n");
     for (name, value) in [
-        (
-            "mode",
-            format!("{}, scaled by {by}", object.reconcile_mode()),
-        ),
+        ("mode", mode),
         ("autoscaling", if on { "on" } else { "off" }.to_owned()),
-        (
-            "state",
-            cluster["status"]["state"]
-                .as_str()
-                .unwrap_or("unknown")
-                .to_owned(),
-        ),
+        ("state", state.unwrap_or("unknown").to_owned()),
         ("ray", gcs),
     ] {
         let _ = writeln!(text, "  {name:<12} {}", ForeignText(value));
@@ -189,6 +174,8 @@ fn pods(snapshot: &Snapshot) -> Table {
         "RESIZE LIMIT",
         "RESIZE",
     ]);
+    let cpu = |of: Option<Quantity>| of.map(Quantity::display_cpu).unwrap_or_default();
+    let memory = |of: Option<Quantity>| of.map(Quantity::display_memory).unwrap_or_default();
     let pods = snapshot.pods.iter();
     for pod in pods.filter(|pod| pod.role != PodRole::Other && !pod.ended) {
         let resize = resize(&pod);
@@ -203,18 +190,10 @@ fn pods(snapshot: &Snapshot) -> Table {
         table.line([
             pod.name.to_owned(),
             pod.group.to_owned(),
-            size(&pod, "cpu")
-                .map(Quantity::display_cpu)
-                .unwrap_or_default(),
-            limit(Resource::Cpu)
-                .map(Quantity::display_cpu)
-                .unwrap_or_default(),
-            size(&pod, "memory")
-                .map(Quantity::display_memory)
-                .unwrap_or_default(),
-            limit(Resource::Memory)
-                .map(Quantity::display_memory)
-                .unwrap_or_default(),
+            cpu(size(&pod, "cpu")),
+            cpu(limit(Resource::Cpu)),
+            memory(size(&pod, "memory")),
+            memory(limit(Resource::Memory)),
             resize,
         ]);
     }

@@ -1,21 +1,14 @@
 //! The contents of the Secret.
 
-use std::fmt;
 use std::time::{Duration, SystemTime};
 
 /// Certificates are valid from this long before their issue, for API servers whose clocks are behind.
 pub(super) const BACKDATED: Duration = Duration::from_hours(1);
 
-/// A private key in PEM.
-#[derive(Clone, PartialEq, Eq)]
+/// A private key in PEM. It gets into no log by way of its `Debug`.
+#[derive(Clone, PartialEq, Eq, derive_more::Debug)]
+#[debug("PrivateKey(..)")]
 pub struct PrivateKey(pub String);
-
-impl fmt::Debug for PrivateKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // A key must not get into a log by way of this text.
-        f.write_str("PrivateKey(..)")
-    }
-}
 
 /// The certificate of an authority, as CA bundles hold it.
 #[derive(Debug, Clone, PartialEq, Eq)]

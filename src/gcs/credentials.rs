@@ -21,11 +21,13 @@ const LARGEST: u64 = 1 << 20;
 
 /// A secret, token or certificate: the content itself, or a file that is read again at each use, because
 /// mounted Secrets and projected tokens are replaced. `Debug` never shows the content.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq, derive_more::Debug)]
 pub enum Material {
     /// A file.
+    #[debug("File({})", _0.display())]
     File(PathBuf),
     /// The content.
+    #[debug("Memory({} bytes)", _0.len())]
     Memory(Arc<[u8]>),
 }
 
@@ -49,15 +51,6 @@ impl Material {
         Err(format!(
             "cannot read {file}: {reason}; is its volume mounted into this container?"
         ))
-    }
-}
-
-impl fmt::Debug for Material {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::File(path) => write!(f, "File({})", path.display()),
-            Self::Memory(content) => write!(f, "Memory({} bytes)", content.len()),
-        }
     }
 }
 

@@ -41,7 +41,7 @@ pub enum Excess {
 }
 
 /// The kinds of things that are counted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::EnumCount)]
 pub enum Counted {
     /// Ray nodes.
     Nodes,
@@ -56,15 +56,6 @@ pub enum Counted {
 }
 
 impl Counted {
-    /// Everything that is counted.
-    pub(super) const ALL: [Self; 5] = [
-        Self::Nodes,
-        Self::Requests,
-        Self::Gangs,
-        Self::Parts,
-        Self::Tasks,
-    ];
-
     /// The most of it that an answer may have, and how messages call it.
     pub(super) fn most(self) -> (usize, &'static str) {
         match self {

@@ -9,6 +9,7 @@ use std::mem::size_of;
 
 use FieldShape::{Entry, Message, Text, Texts};
 use rayfit_core::snapshot::gcs;
+use strum::EnumCount as _;
 
 use super::generated::ray::rpc;
 use super::generated::ray::rpc::autoscaler as wire;
@@ -200,15 +201,15 @@ impl GcsAnswer for rpc::GcsPublishReply {}
 pub(in crate::gcs) fn check<A: GcsAnswer>(bytes: &[u8]) -> Result<(), Excess> {
     let mut scan = Scan {
         memory: A::MEMORY,
-        remaining: Counted::ALL.map(|counted| counted.most().0),
+        counts: [0; Counted::COUNT],
     };
     scan.message(bytes, A::SHAPE)
 }
 
 struct Scan {
     memory: usize,
-    /// The number of each kind that may still come, by [`Counted`].
-    remaining: [usize; Counted::ALL.len()],
+    /// The number of each kind that has come, by [`Counted`].
+    counts: [usize; Counted::COUNT],
 }
 
 impl Scan {
@@ -269,8 +270,10 @@ impl Scan {
     }
 
     fn count(&mut self, counted: Counted) -> Result<(), Excess> {
-        if let Some(remaining) = self.remaining.get_mut(counted as usize) {
-            *remaining = remaining.checked_sub(1).ok_or(Excess::Many(counted))?;
+        let count = &mut self.counts[counted as usize];
+        *count += 1;
+        if *count > counted.most().0 {
+            return Err(Excess::Many(counted));
         }
         Ok(())
     }

@@ -307,20 +307,18 @@ async fn stop(options: &ServeOptions, shutdown: &Shutdown, mut serving: Task) {
         shutdown.enter(phase);
         tokio::time::sleep(wait).await;
     }
-    shutdown.enter(Phase::Closing);
-    tracing::info!(phase = ?Phase::Closing, "stopping");
-    if tokio::time::timeout(LAST_CALLS, serving.join_next())
-        .await
-        .is_ok()
-    {
-        return;
+    for (phase, longest) in [
+        (Phase::Closing, LAST_CALLS),
+        (Phase::Draining, options.drain_timeout),
+    ] {
+        tracing::info!(?phase, "stopping");
+        shutdown.enter(phase);
+        let ended = tokio::time::timeout(longest, serving.join_next()).await;
+        if ended.is_ok() {
+            return;
+        }
     }
-    shutdown.enter(Phase::Draining);
-    tracing::info!(phase = ?Phase::Draining, "stopping");
-    let drained = tokio::time::timeout(options.drain_timeout, serving.join_next()).await;
-    if drained.is_err() {
-        tracing::warn!("some connections did not end in time and are closed");
-    }
+    tracing::warn!("some connections did not end in time and are closed");
 }
 
 /// Waits for SIGTERM (from kubelet) or SIGINT (from a keyboard).

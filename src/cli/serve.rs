@@ -12,7 +12,6 @@ use super::shared::controller::ControllerArgs;
 use super::shared::own_certificates::OwnCertificatesArgs;
 use super::shared::settings::SettingsArgs;
 use crate::admission::AdmissionLimits;
-use crate::server::ConnectionTimeouts;
 use crate::server::run::{CertificateSource, ServeOptions, run};
 use crate::telemetry::logs::{self, LogFormat};
 
@@ -175,7 +174,6 @@ impl ServeCommand {
                 reviews: self.max_reviews as usize,
                 ..AdmissionLimits::default()
             },
-            times: ConnectionTimeouts::default(),
             connections: self.max_connections,
             shutdown_delay: self.shutdown_delay,
             drain_timeout: self.drain_timeout,

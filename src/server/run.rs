@@ -19,7 +19,7 @@ use super::health::Health;
 use super::home_cluster::HomeCluster;
 use super::listener::Listener;
 use super::shutdown::{Phase, Shutdown};
-use super::{ConnectionTimeouts, facts, probes};
+use super::{facts, probes};
 use crate::admission::new_pods::OwnerReads;
 use crate::admission::{Admission, AdmissionLimits};
 use crate::apiserver::ApiServer;
@@ -55,8 +55,6 @@ pub struct ServeOptions {
     pub audit: Option<audit::AuditOptions>,
     /// Bounds of requests.
     pub limits: AdmissionLimits,
-    /// Time limits of connections.
-    pub times: ConnectionTimeouts,
     /// Connections at once.
     pub connections: u32,
     /// The time from SIGTERM until new connections are refused.
@@ -185,7 +183,6 @@ async fn serve_webhooks(
     };
     let mut listener = Listener::bind(options.address, options.connections).await?;
     listener.tls = Some(server_config_for(certificates, callers)?);
-    listener.times = options.times;
     listener.open = health.metrics.connections.clone();
     tracing::info!(
         version = env!("CARGO_PKG_VERSION"),

@@ -1,11 +1,9 @@
 //! The loop that keeps certificates: read the cluster, take a step, read again.
 
-use std::future::Future;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use futures_util::future::join_all;
-use rayfit_core::text::Misread;
 use serde::de::IgnoredAny;
 use tokio::sync::Notify;
 use tokio::time::sleep;
@@ -29,16 +27,14 @@ const YIELD: Duration = Duration::from_millis(200);
 /// The clock by which validity is judged. Waits are in real time.
 pub type WallClock = Arc<dyn Fn() -> SystemTime + Send + Sync>;
 
-/// Creates and rotates certificates and installs the current one into `store`, until `stop`
-/// completes. Errors of the cluster are logged, and the step is tried again.
+/// Creates and rotates certificates by options that were [checked](CertificateOptions::check), and installs the current
+/// one into `store`, for ever. Errors of the cluster are logged, and the step is tried again.
 pub async fn run(
     options: CertificateOptions,
     informers: Informers,
     store: Arc<CertificateStore>,
     clock: WallClock,
-    stop: impl Future<Output = ()>,
-) -> Result<(), Misread> {
-    options.check()?;
+) {
     let mut keeper = Keeper {
         cluster: ClusterClient::new(&informers.client, options),
         store,
@@ -49,11 +45,9 @@ pub async fn run(
     let watches = keeper.watches(&informers, &changed);
     let watching = join_all(watches.iter().map(Reading::forever));
     tokio::select! {
-        () = stop => {}
         () = keeper.keep(&changed) => {}
         _ = watching => {}
     }
-    Ok(())
 }
 
 struct Keeper {

@@ -248,9 +248,7 @@ fn certify(
                 )]
                 let clock = Arc::new(std::time::SystemTime::now);
                 // To the end, because the process serves while it stops.
-                if let Err(error) = certs::run(issuing, informers, store, clock, pending()).await {
-                    tracing::error!(%error, "certificates are not managed");
-                }
+                certs::run(issuing, informers, store, clock).await;
             })
         }
     })

@@ -76,11 +76,7 @@ impl Cluster {
             Arc::new(move || UNIX_EPOCH + Duration::from_secs(clock.load(Ordering::SeqCst)));
         let informers = Informers::new(self.server.client(), Watches::default());
         let serving = store.clone();
-        let task = tokio::spawn(async move {
-            run(options, informers, serving, clock, std::future::pending())
-                .await
-                .unwrap();
-        });
+        let task = tokio::spawn(run(options, informers, serving, clock));
         self.replicas.push(Replica { store, task });
     }
 

@@ -13,32 +13,15 @@ const CLIENT_RETRY: Duration = Duration::from_secs(5);
 /// The cluster that the process belongs to, with one client and the same informers for all of its
 /// parts.
 pub struct HomeCluster {
-    kubeconfig: Option<PathBuf>,
-    watches: Watches,
-    reached: OnceCell<(ApiServer, Informers)>,
+    /// Its kubeconfig; without one, it is the cluster in which the process runs.
+    pub kubeconfig: Option<PathBuf>,
+    /// The watches in which the informers report how they are.
+    pub watches: Watches,
+    /// The client and the informers, once there are some.
+    pub reached: OnceCell<(ApiServer, Informers)>,
 }
 
 impl HomeCluster {
-    /// The cluster of `kubeconfig`, or the one in which the process runs.
-    pub fn new(kubeconfig: Option<PathBuf>, watches: Watches) -> Self {
-        Self {
-            kubeconfig,
-            watches,
-            reached: OnceCell::new(),
-        }
-    }
-
-    /// A cluster that is reached already, as tests use it.
-    pub fn of(api: ApiServer) -> Self {
-        let watches = Watches::default();
-        let informers = Informers::new(api.client.clone(), watches.clone());
-        Self {
-            kubeconfig: None,
-            watches,
-            reached: OnceCell::new_with(Some((api, informers))),
-        }
-    }
-
     /// The API server, if there is a client of it already.
     pub fn api(&self) -> Option<&ApiServer> {
         self.reached.get().map(|(api, _)| api)

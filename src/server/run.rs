@@ -13,7 +13,7 @@ use kube::config::InClusterError;
 use rayfit_core::policy::{EffectivePolicy, Settings};
 use rustls::server::WebPkiClientVerifier;
 use tokio::signal::unix::{Signal, SignalKind, signal};
-use tokio::sync::watch as flag;
+use tokio::sync::{OnceCell, watch as flag};
 
 use super::health::Health;
 use super::home_cluster::HomeCluster;
@@ -120,10 +120,11 @@ async fn serve(
     let _beating = supervisor.spawn("pulse", health.pulse.clone().beat());
     probes::serve(options.health_address, health.clone(), supervisor.clone()).await?;
     let (stop_scaling, stopping) = flag::channel(false);
-    let cluster = Arc::new(HomeCluster::new(
-        options.kubeconfig.clone(),
-        metrics.watches.clone(),
-    ));
+    let cluster = Arc::new(HomeCluster {
+        kubeconfig: options.kubeconfig.clone(),
+        watches: metrics.watches.clone(),
+        reached: OnceCell::new(),
+    });
     let scaling = scale(
         &options,
         &in_force,

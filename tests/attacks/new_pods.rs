@@ -7,10 +7,11 @@ use std::time::Duration;
 use axum::http::{Request, Response, StatusCode, header};
 use kube::client::ClientBuilder;
 use rayfit::admission::AdmissionLimits;
-use rayfit::apiserver::ApiServer;
+use rayfit::apiserver::{ApiServer, Informers, Watches};
 use rayfit::server::home_cluster::HomeCluster;
 use rayfit::telemetry::logs::{self, LogFormat};
 use serde_json::{Value, json};
+use tokio::sync::OnceCell;
 use tokio::time::Instant;
 use tracing::subscriber::NoSubscriber;
 
@@ -29,7 +30,13 @@ fn now() -> f64 {
 }
 
 fn serving(api: ApiServer) -> Server {
-    let owners = HomeCluster::of(api);
+    let watches = Watches::default();
+    let informers = Informers::new(api.client.clone(), watches.clone());
+    let owners = HomeCluster {
+        kubeconfig: None,
+        watches,
+        reached: OnceCell::new_with(Some((api, informers))),
+    };
     with_owners(Arc::new(owners), AdmissionLimits::default())
 }
 

@@ -21,6 +21,6 @@ pub mod router;
 pub mod skip;
 pub mod tree;
 
-pub use limits::AdmissionLimits;
+pub use limits::{AdmissionCapacity, AdmissionLimits};
 pub use review::Webhook;
 pub use router::{Admission, router};

@@ -17,7 +17,7 @@ use rayfit_core::policy::EffectivePolicy;
 use tokio::time::{Duration, Instant};
 
 use super::decide::{ReviewDecision, decide};
-use super::limits::{AdmissionCapacity, AdmissionLimits};
+use super::limits::AdmissionCapacity;
 use super::new_pods::{OwnerReads, new_pod};
 use super::review::{Review, ReviewError};
 use super::tree::TreeArena;
@@ -31,29 +31,15 @@ use crate::telemetry::reviews::ReviewOutcome;
 
 /// The state of the webhooks.
 pub struct Admission {
-    /// The policies and facts. They can be replaced at any time; the next request uses the new
-    /// ones.
+    /// The policies and facts by which objects are checked. They can be replaced at any time; the next request uses the
+    /// new ones.
     pub policy: Arc<ArcSwap<EffectivePolicy>>,
-    capacity: AdmissionCapacity,
-    metrics: Arc<Metrics>,
-    owners: OwnerReads,
-}
-
-impl Admission {
-    /// Webhooks that check objects under `policy`, and ask `owners` for the RayClusters of new pods.
-    pub fn new(
-        policy: Arc<ArcSwap<EffectivePolicy>>,
-        metrics: Arc<Metrics>,
-        limits: AdmissionLimits,
-        owners: OwnerReads,
-    ) -> Self {
-        Self {
-            policy,
-            capacity: AdmissionCapacity::new(limits),
-            metrics,
-            owners,
-        }
-    }
+    /// What requests may use.
+    pub capacity: AdmissionCapacity,
+    /// The metrics.
+    pub metrics: Arc<Metrics>,
+    /// The reads of the RayClusters of new pods.
+    pub owners: OwnerReads,
 }
 
 /// The routes of both webhooks: `POST /mutate` and `POST /validate`.

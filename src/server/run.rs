@@ -21,7 +21,7 @@ use super::listener::Listener;
 use super::shutdown::{Phase, Shutdown};
 use super::{facts, probes};
 use crate::admission::new_pods::OwnerReads;
-use crate::admission::{Admission, AdmissionLimits};
+use crate::admission::{Admission, AdmissionCapacity, AdmissionLimits};
 use crate::apiserver::ApiServer;
 use crate::controller;
 use crate::controller::stop::asked_to_stop;
@@ -190,9 +190,12 @@ async fn serve_webhooks(
         webhooks = %listener.address()?,
         "serving"
     );
-    let owners = OwnerReads::new(cluster);
-    let metrics = health.metrics.clone();
-    let admission = Admission::new(policy, metrics, options.limits, owners);
+    let admission = Admission {
+        policy,
+        capacity: AdmissionCapacity::new(options.limits),
+        metrics: health.metrics.clone(),
+        owners: OwnerReads::new(cluster),
+    };
     let router = admission::router(Arc::new(admission));
     let serving = listener.serve(router, health.shutdown.clone());
     let serving = supervisor.spawn("webhooks", serving);

@@ -18,7 +18,7 @@ use base64::engine::general_purpose::STANDARD;
 use futures_util::future::BoxFuture;
 use http_body_util::BodyExt as _;
 use rayfit::admission::new_pods::{OwnerReader, OwnerReads, OwnerUnread};
-use rayfit::admission::{Admission, AdmissionLimits, router};
+use rayfit::admission::{Admission, AdmissionCapacity, AdmissionLimits, router};
 use rayfit::telemetry::Metrics;
 use rayfit_core::dns_name::Key;
 use rayfit_core::initial_size::OwnerCluster;
@@ -159,8 +159,12 @@ pub fn serving(
 ) -> Server {
     let metrics = Arc::new(Metrics::new(Arc::default()));
     let policy = Arc::new(ArcSwap::from_pointee(policy));
-    let owners = OwnerReads::new(reader);
-    let admission = Admission::new(policy, metrics.clone(), limits, owners);
+    let admission = Admission {
+        policy,
+        capacity: AdmissionCapacity::new(limits),
+        metrics: metrics.clone(),
+        owners: OwnerReads::new(reader),
+    };
     Server {
         router: router(Arc::new(admission)),
         metrics,

@@ -7,7 +7,7 @@ use anyhow::anyhow;
 use futures_util::{StreamExt as _, stream};
 use k8s_openapi::api::core::v1::{Node, Pod};
 use kube::Client;
-use kube::api::{Api, DynamicObject, ListParams, Request};
+use kube::api::{Api, ListParams, Request};
 use rayfit_core::facts::pods::CLUSTER as CLUSTER_LABEL;
 use rayfit_core::plan::PlanSettings;
 use rayfit_core::ray::{Kind, RayObject, ReconcileMode, ippr};
@@ -323,20 +323,12 @@ pub(crate) async fn clusters(
     client: &Client,
     namespace: Option<&str>,
 ) -> anyhow::Result<Vec<Value>> {
-    let kind = kube::api::ApiResource::from_gvk(&kube::api::GroupVersionKind::gvk(
-        "ray.io",
-        "v1",
-        "RayCluster",
-    ));
-    let api: Api<DynamicObject> = match namespace {
-        Some(namespace) => Api::namespaced_with(client.clone(), namespace, &kind),
-        None => Api::all_with(client.clone(), &kind),
-    };
-    let list = api.list(&ListParams::default()).await;
-    let list = list.map_err(|error| anyhow!("RayClusters cannot be listed: {}", text(&error)))?;
-    Ok(list
-        .items
-        .iter()
-        .filter_map(|cluster| serde_json::to_value(cluster).ok())
-        .collect())
+    let within = namespace.map_or_else(String::new, |namespace| format!("namespaces/{namespace}/"));
+    let request = Request::new(format!("/apis/ray.io/v1/{within}rayclusters"));
+    let list = client.request::<Value>(request.list(&ListParams::default())?);
+    let list = list.await.map(|mut list| list["items"].take());
+    match list.map_err(|error| anyhow!("RayClusters cannot be listed: {}", text(&error)))? {
+        Value::Array(clusters) => Ok(clusters),
+        _ => Ok(Vec::new()),
+    }
 }

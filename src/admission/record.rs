@@ -11,7 +11,7 @@ use crate::admission::review::Review;
 use crate::telemetry::reviews::{ReviewCount, ReviewOutcome};
 
 /// The data for the log line and metrics of one review.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct ReviewRecord {
     /// The data for the metrics.
     pub count: ReviewCount,
@@ -26,19 +26,14 @@ pub struct ReviewRecord {
 impl ReviewRecord {
     /// A record before the request is read.
     pub fn new(webhook: Webhook) -> Self {
+        let count = ReviewCount {
+            webhook: webhook.into(),
+            operation: "unknown",
+            ..ReviewCount::default()
+        };
         Self {
-            count: ReviewCount {
-                webhook: webhook.into(),
-                kind: None,
-                operation: "unknown",
-                outcome: ReviewOutcome::Allowed,
-                dry_run: false,
-                findings: Vec::new(),
-            },
-            problem: String::new(),
-            uid: String::new(),
-            object: String::new(),
-            rules: String::new(),
+            count,
+            ..Self::default()
         }
     }
 

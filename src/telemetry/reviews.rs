@@ -5,7 +5,7 @@ use rayfit_core::ray::Kind;
 use rayfit_core::rule_id::RuleId;
 
 /// The outcome of a request, by its name in logs and metrics.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, strum::IntoStaticStr)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, strum::IntoStaticStr)]
 #[strum(serialize_all = "snake_case")]
 pub enum ReviewOutcome {
     /// Allowed without reading the object, because its kind is not checked.
@@ -15,6 +15,7 @@ pub enum ReviewOutcome {
     /// Allowed without reading the object, because nothing that is checked has changed.
     Unchanged,
     /// Checked and allowed.
+    #[default]
     Allowed,
     /// Allowed with warnings.
     Warned,
@@ -35,7 +36,7 @@ pub enum ReviewOutcome {
 }
 
 /// The data for the metrics of one review.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct ReviewCount {
     /// The webhook that was called.
     pub webhook: &'static str,

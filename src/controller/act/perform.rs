@@ -249,10 +249,8 @@ impl Performer<'_> {
                 return Ok(Reply::DrainAccepted);
             }
         };
-        Ok(match gcs.drain(drain.node_id, &drain.message, by).await? {
-            gcs::DrainCall::Accepted => Reply::DrainAccepted,
-            gcs::DrainCall::Rejected(_) => Reply::DrainRefused,
-        })
+        let refusal = gcs.drain(drain.node_id, &drain.message, by).await?;
+        Ok(refusal.map_or(Reply::DrainAccepted, |_| Reply::DrainRefused))
     }
 }
 

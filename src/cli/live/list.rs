@@ -6,7 +6,8 @@ use kube::{Client, Error};
 use serde_json::Value;
 
 use rayfit_core::policy::Policies;
-use rayfit_core::raypolicy::compile;
+
+use crate::watch::policies::compiled;
 
 /// Objects per page.
 const PAGE: u32 = 200;
@@ -49,9 +50,6 @@ pub(crate) async fn list(
 pub(crate) async fn policies(client: &Client) -> Result<Policies, Error> {
     let kind = ("rayfit.dev", "v1alpha1", "RayPolicy");
     let written = list(client, kind, "raypolicies").await?;
-    let policies = written
-        .iter()
-        .filter_map(|written| compile::read(written).ok())
-        .filter_map(|written| compile(&written).0);
+    let policies = written.iter().filter_map(|written| compiled(written).0);
     Ok(Policies::new(policies.collect()))
 }

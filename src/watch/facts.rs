@@ -9,13 +9,15 @@ use rayfit_core::facts::pods::CLUSTER;
 use rayfit_core::facts::{LimitRange, Node, Nodes, RayPod, ResourceQuota};
 use rayfit_core::json::Fields;
 use rayfit_core::policy::EffectivePolicy;
-use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::change::change;
 use super::follow::follow;
 use super::kinds::{ChangedPart, FactFields, GATHERED, value};
 use crate::apiserver::{Informers, Selection};
+
+/// The parts of a LimitRange or ResourceQuota that are read.
+type BoundsPart = ChangedPart<Map<String, Value>, NotUsed>;
 
 /// Keeps the facts up to date.
 pub(super) async fn keep(informers: &Informers, policy: &ArcSwap<EffectivePolicy>) {
@@ -38,10 +40,7 @@ pub(super) async fn keep(informers: &Informers, policy: &ArcSwap<EffectivePolicy
             informers,
             Selection::all("LimitRanges", "/api/v1/limitranges"),
             GATHERED,
-            |object: ChangedPart<Map<String, Value>, NotUsed>| of_namespace(
-                &object,
-                LimitRange::read
-            ),
+            |object: BoundsPart| of_namespace(&object, LimitRange::read),
             |ranges| {
                 let ranges = Arc::new(grouped(ranges.objects()));
                 change(policy, |next| next.facts.limit_ranges = ranges.clone());
@@ -51,10 +50,7 @@ pub(super) async fn keep(informers: &Informers, policy: &ArcSwap<EffectivePolicy
             informers,
             Selection::all("ResourceQuotas", "/api/v1/resourcequotas"),
             GATHERED,
-            |object: ChangedPart<Map<String, Value>, NotUsed>| of_namespace(
-                &object,
-                ResourceQuota::read
-            ),
+            |object: BoundsPart| of_namespace(&object, ResourceQuota::read),
             |quotas| {
                 let quotas = Arc::new(grouped(quotas.objects()));
                 change(policy, |next| next.facts.resource_quotas = quotas.clone());
@@ -76,14 +72,9 @@ pub(super) async fn keep(informers: &Informers, policy: &ArcSwap<EffectivePolicy
     );
 }
 
-fn of_namespace<P: Serialize, U: Serialize, T>(
-    object: &ChangedPart<P, U>,
-    read: impl Fn(Fields<'_>) -> T,
-) -> Option<(String, T)> {
-    Some((
-        object.metadata.namespace.clone()?,
-        read((&value(object)).into()),
-    ))
+fn of_namespace<T>(object: &BoundsPart, read: impl Fn(Fields<'_>) -> T) -> Option<(String, T)> {
+    let namespace = object.metadata.namespace.clone()?;
+    Some((namespace, read((&value(object)).into())))
 }
 
 fn grouped<T>(items: Vec<(String, T)>) -> BTreeMap<String, Vec<T>> {

@@ -94,42 +94,37 @@ impl ReviewRecord {
 
     /// Leads to a line in the log.
     pub fn is_logged(&self) -> bool {
-        let is_quiet = matches!(
+        let is_loud = matches!(
             self.count.outcome,
-            ReviewOutcome::NotJudged
-                | ReviewOutcome::Deleting
-                | ReviewOutcome::Unchanged
-                | ReviewOutcome::Allowed
-                | ReviewOutcome::Warned
-                | ReviewOutcome::Patched
-                | ReviewOutcome::OwnerUnread
+            ReviewOutcome::Denied
+                | ReviewOutcome::BadRequest
+                | ReviewOutcome::Overload
+                | ReviewOutcome::Deadline
+                | ReviewOutcome::Panic
         );
-        !is_quiet || tracing::enabled!(tracing::Level::DEBUG)
+        is_loud || tracing::enabled!(tracing::Level::DEBUG)
     }
 
     /// Logs failures and denials; allowed requests are only logged at level debug.
     pub fn log(&self, took: Duration) {
-        let Self {
-            count,
-            problem,
-            uid,
-            object,
-            rules,
-        } = self;
-        let ReviewCount {
-            webhook,
-            operation,
-            dry_run,
-            ..
-        } = count;
+        let count = &self.count;
         let kind = count.kind.map_or("", Kind::name);
         let outcome: &str = count.outcome.into();
         let micros = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
         macro_rules! say {
             ($level:ident, $text:literal) => {
                 tracing::$level!(
-                    webhook, outcome, kind, object, uid, operation, dry_run, rules, problem,
-                    micros, $text
+                    webhook = count.webhook,
+                    outcome,
+                    kind,
+                    object = self.object,
+                    uid = self.uid,
+                    operation = count.operation,
+                    dry_run = count.dry_run,
+                    rules = self.rules,
+                    problem = self.problem,
+                    micros,
+                    $text
                 )
             };
         }

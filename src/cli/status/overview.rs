@@ -39,10 +39,6 @@ pub(super) fn text(clusters: &[Value], pods: &[PodObject], price: Option<Price>)
             continue;
         };
         let object = RayObject::of_kind(Kind::RayCluster, root);
-        let (namespace, name) = (
-            object.namespace().unwrap_or_default(),
-            object.name().unwrap_or_default(),
-        );
         let id = ClusterId::of(cluster);
         let of_cluster = pods
             .iter()
@@ -64,8 +60,8 @@ pub(super) fn text(clusters: &[Value], pods: &[PodObject], price: Option<Price>)
         }
         let grows = object.annotation(ippr::ANNOTATION).is_some();
         let cells = [
-            namespace.to_owned(),
-            name.to_owned(),
+            object.namespace().unwrap_or_default().to_owned(),
+            object.name().unwrap_or_default().to_owned(),
             object.reconcile_mode().to_string(),
             scaler(&object).to_owned(),
             workers.len().to_string(),

@@ -208,9 +208,8 @@ impl Follower<'_> {
                 );
                 return Ok(End::Unconfirmed);
             };
-            let Some(line) = line else { break };
             // The events before it stay valid: a connection that breaks only ends this watch.
-            let Ok(line) = line else { break };
+            let Some(line) = line else { break };
             if line.trim_ascii().is_empty() {
                 continue;
             }

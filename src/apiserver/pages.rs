@@ -293,26 +293,23 @@ impl Lines {
         }
     }
 
-    /// The next line; `None` at the end. A line that is cut off is dropped.
-    pub async fn next(&mut self) -> Option<Result<Vec<u8>, PageFault>> {
+    /// The next line; `None` at the end, where the connection breaks, and where a line is too long for an object. A line
+    /// that is cut off is dropped.
+    pub async fn next(&mut self) -> Option<Vec<u8>> {
         loop {
             let rest = self.buffer.get(self.searched..).unwrap_or_default();
             if let Some(end) = rest.iter().position(|byte| *byte == b'\n') {
                 let tail = self.buffer.split_off(self.searched + end + 1);
                 self.searched = 0;
-                return Some(Ok(std::mem::replace(&mut self.buffer, tail)));
+                return Some(std::mem::replace(&mut self.buffer, tail));
             }
             self.searched = self.buffer.len();
             if self.searched > LARGEST_OBJECT {
-                return Some(Err(PageFault::TooLarge(LARGEST_OBJECT)));
+                return None;
             }
-            match self.body.frame().await? {
-                Ok(frame) => {
-                    if let Some(data) = frame.data_ref() {
-                        self.buffer.extend_from_slice(data);
-                    }
-                }
-                Err(error) => return Some(Err(PageFault::NoAnswer(error_chain::text(&error)))),
+            let frame = self.body.frame().await?.ok()?;
+            if let Some(data) = frame.data_ref() {
+                self.buffer.extend_from_slice(data);
             }
         }
     }
@@ -399,8 +396,8 @@ mod tests {
     #[tokio::test]
     async fn what_is_cut_off_in_the_middle_of_a_line_was_none() {
         let mut lines = Lines::new(Body::from(b"one\ntwo\nthr".to_vec()));
-        assert_eq!(lines.next().await.unwrap().unwrap(), b"one\n");
-        assert_eq!(lines.next().await.unwrap().unwrap(), b"two\n");
+        assert_eq!(lines.next().await.unwrap(), b"one\n");
+        assert_eq!(lines.next().await.unwrap(), b"two\n");
         assert!(lines.next().await.is_none());
     }
 }

@@ -293,8 +293,8 @@ impl Lines {
         }
     }
 
-    /// The next line; `None` at the end, where the connection breaks, and where a line is too long for an object. A line
-    /// that is cut off is dropped.
+    /// The next line; `None` at the end, where the connection breaks, and where a line is too long for an object.
+    /// A line that is cut off is dropped.
     pub async fn next(&mut self) -> Option<Vec<u8>> {
         loop {
             let rest = self.buffer.get(self.searched..).unwrap_or_default();

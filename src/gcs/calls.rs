@@ -100,8 +100,8 @@ impl Client {
             .map(|_: rpc::autoscaler::ReportAutoscalingStateReply| ())
     }
 
-    /// Asks a node to drain: it takes no new work and will stop. Returns the raylet's reason if it keeps running instead,
-    /// because it is no longer idle. A node that is unknown or has already stopped has none.
+    /// Asks a node to drain: it takes no new work and will stop. Returns the raylet's reason if it keeps running
+    /// instead, because it is no longer idle. A node that is unknown or has already stopped has none.
     ///
     /// With `stopped_at_ms` it drains when its work is done: it accepts even with work, and takes no more.
     /// At that time, in milliseconds since 1970, it will be stopped in any case. Ray shows it to the work

@@ -8,16 +8,13 @@ use serde_json::Value;
 
 use crate::controller::observe::Observed;
 
-/// Tells Rayfit's images from others.
-pub type IsOurs = Arc<dyn Fn(&str) -> bool + Send + Sync>;
-
 /// The eligibility check, which is the same for all clusters that a process scales.
 #[derive(Clone)]
 pub struct EligibilityCheck {
     /// The role in which this process scales.
     pub role: ScalerRole,
-    /// Tells Rayfit's images from others.
-    pub is_ours: IsOurs,
+    /// Rayfit's image, as admission puts it into clusters.
+    pub image: Arc<str>,
     /// The objects as they were last observed.
     pub observed: Observed,
 }
@@ -25,19 +22,15 @@ pub struct EligibilityCheck {
 impl EligibilityCheck {
     /// Decides whether this process may scale `cluster`, given the pods that were observed.
     pub fn eligibility(&self, cluster: &Value, pods: &OwnPods) -> Result<(), Ineligible> {
-        let is_ours = &self.is_ours;
-        eligibility(cluster, pods, &self.role, |image| is_ours(image))
+        let is_ours = |image: &str| is_ours(&self.image, image);
+        eligibility(cluster, pods, &self.role, is_ours)
     }
 }
 
-/// Recognises Rayfit's images: the image that admission puts into clusters, whatever its tag, and
-/// any image whose last path segment is `rayfit`.
-pub fn images(configured: &str) -> IsOurs {
-    let ours = repository(configured).to_owned();
-    Arc::new(move |image| {
-        let repository = repository(image);
-        repository == ours || repository.rsplit('/').next() == Some("rayfit")
-    })
+/// Recognises Rayfit's images: the configured one, whatever its tag, and any image whose last path segment is `rayfit`.
+fn is_ours(configured: &str, image: &str) -> bool {
+    let image = repository(image);
+    image == repository(configured) || image.rsplit('/').next() == Some("rayfit")
 }
 
 /// The image without its tag and digest.
@@ -56,7 +49,7 @@ mod tests {
 
     #[test]
     fn images_of_rayfit_are_recognised() {
-        let is_ours = images("registry.example:5000/team/scaler:1.2");
+        let is_ours = |image| is_ours("registry.example:5000/team/scaler:1.2", image);
         for ours in [
             "registry.example:5000/team/scaler:1.3",
             "registry.example:5000/team/scaler@sha256:00",

@@ -12,7 +12,7 @@ use super::tuning::{InForce, Tuning};
 use crate::apiserver::{ApiServer, Gate, Informers};
 use crate::controller::act::writer::Requests;
 use crate::controller::clock::Clock;
-use crate::controller::eligibility::{EligibilityCheck, images};
+use crate::controller::eligibility::EligibilityCheck;
 use crate::controller::events::Announcer;
 use crate::controller::head::credentials::Credentials;
 use crate::controller::worker_pool::WorkerPool;
@@ -73,7 +73,7 @@ pub async fn run(
         judge: EligibilityCheck {
             // Hand-over records name the installation by this namespace.
             role: ScalerRole::central(&options.lease.namespace),
-            is_ours: images(&options.image),
+            image: options.image.as_str().into(),
             observed: observed.clone(),
         },
         requests,

@@ -283,7 +283,6 @@ mod tests {
 
     use super::*;
     use crate::apiserver::{Gate, Patience};
-    use crate::controller::eligibility::images;
     use crate::controller::observe::Observed;
     use crate::controller::observe::kept::StoredKind;
 
@@ -324,7 +323,7 @@ mod tests {
         WorkerPool {
             judge: EligibilityCheck {
                 role: ScalerRole::central("rayfit-system"),
-                is_ours: images("rayfit"),
+                image: "rayfit".into(),
                 observed: observed.clone(),
             },
             requests,

@@ -29,7 +29,6 @@ use crate::apiserver::{ApiServer, Gate, Informers, Watches};
 use crate::controller::act::writer::{MANAGER, Requests, Writer};
 use crate::controller::clock::Clock;
 use crate::controller::driver_log::DriverLog;
-use crate::controller::eligibility;
 use crate::controller::eligibility::EligibilityCheck;
 use crate::controller::events::{About, Announcer};
 use crate::controller::head::credentials::Credentials;
@@ -196,7 +195,7 @@ impl Sidecar {
         let reconciler = Reconciler {
             judge: EligibilityCheck {
                 role: self.role.clone(),
-                is_ours: eligibility::images(""),
+                image: Arc::default(),
                 observed: observed.clone(),
             },
             writer: self.writer.clone(),

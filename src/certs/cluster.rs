@@ -64,21 +64,14 @@ pub(super) struct ClusterClient {
 impl ClusterClient {
     pub(super) fn new(client: &Client, options: CertificateOptions) -> Self {
         let namespace = &options.namespace;
-        let configurations = [
-            (
-                MUTATING,
-                ApiResource::erase::<MutatingWebhookConfiguration>(&()),
-            ),
-            (
-                VALIDATING,
-                ApiResource::erase::<ValidatingWebhookConfiguration>(&()),
-            ),
-        ];
+        let named = |name, resource: ApiResource| {
+            let api: Api<DynamicObject> = Api::all_with(client.clone(), &resource);
+            (cluster_name(name, namespace), api)
+        };
+        let mutating = ApiResource::erase::<MutatingWebhookConfiguration>(&());
+        let validating = ApiResource::erase::<ValidatingWebhookConfiguration>(&());
         Self {
-            configurations: configurations.map(|(name, resource)| {
-                let api = Api::all_with(client.clone(), &resource);
-                (cluster_name(name, namespace), api)
-            }),
+            configurations: [named(MUTATING, mutating), named(VALIDATING, validating)],
             secrets: Api::namespaced(client.clone(), namespace),
             options,
         }

@@ -75,10 +75,8 @@ impl AuditMetrics {
                 ("exempt", counts.exempt),
                 ("would_deny", counts.would_deny),
             ] {
-                let rule = rule.to_string();
-                self.findings
-                    .get_or_create(&[("rule", rule), ("outcome", outcome.to_owned())])
-                    .set(count);
+                let labels = [("rule", rule.to_string()), ("outcome", outcome.to_owned())];
+                self.findings.get_or_create(&labels).set(count);
             }
         }
     }

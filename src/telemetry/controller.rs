@@ -56,11 +56,8 @@ impl Default for ScalingMetrics {
         };
         for &action in Effect::KINDS {
             for outcome in OUTCOMES {
-                drop(
-                    metrics
-                        .effects
-                        .get_or_create(&[("action", action), ("outcome", outcome)]),
-                );
+                let labels = [("action", action), ("outcome", outcome)];
+                drop(metrics.effects.get_or_create(&labels));
             }
         }
         for kind in GCS_ERRORS {

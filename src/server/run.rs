@@ -179,7 +179,7 @@ async fn serve_webhooks(
         None => WebPkiClientVerifier::no_client_auth(),
         Some(file) => std::fs::read(file)
             .map_err(anyhow::Error::from)
-            .and_then(|text| Ok(clients::issued_by(&text)?))
+            .and_then(|text| clients::issued_by(&text))
             .with_context(|| format!("--client-ca-file {}", file.display()))?,
     };
     let mut listener = Listener::bind(options.address, options.connections).await?;

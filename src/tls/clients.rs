@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use rayfit_core::text::Misread;
+use anyhow::{Context as _, anyhow};
 use rustls::RootCertStore;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
@@ -13,26 +13,20 @@ use super::provider;
 
 /// Only callers with a client certificate that one of these authorities (PEM) has issued. Others
 /// cannot open a connection.
-pub fn issued_by(authorities: &[u8]) -> Result<Arc<dyn ClientCertVerifier>, Misread> {
+pub fn issued_by(authorities: &[u8]) -> anyhow::Result<Arc<dyn ClientCertVerifier>> {
     let mut roots = RootCertStore::empty();
     for authority in CertificateDer::pem_slice_iter(authorities) {
-        let authority = authority.map_err(|error| {
-            Misread(format!(
-                "the authority of callers' certificates is not valid PEM: {error}"
-            ))
-        })?;
-        roots.add(authority).map_err(|error| {
-            Misread(format!(
-                "the authority of callers' certificates cannot be read: {error}"
-            ))
-        })?;
+        let authority =
+            authority.context("the authority of callers' certificates is not valid PEM")?;
+        let added = roots.add(authority);
+        added.context("the authority of callers' certificates cannot be read")?;
     }
     let roots = Arc::new(roots);
     let verifier = WebPkiClientVerifier::builder_with_provider(roots, Arc::new(provider()));
     let verifier = verifier.build().map_err(|error| {
-        Misread(format!(
+        anyhow!(
             "there is no authority of callers' certificates: write at least one, in PEM ({error})"
-        ))
+        )
     })?;
     Ok(verifier)
 }

@@ -34,7 +34,7 @@ pub struct Admission {
     /// The policies and facts by which objects are checked. They can be replaced at any time; the next request uses the
     /// new ones.
     pub policy: Arc<ArcSwap<EffectivePolicy>>,
-    /// What requests may use.
+    /// The room for requests.
     pub capacity: AdmissionCapacity,
     /// The metrics.
     pub metrics: Arc<Metrics>,

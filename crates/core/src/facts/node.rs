@@ -185,6 +185,6 @@ mod tests {
             "the bounds are inside"
         );
         assert!(!holds(5, "9Gi") && !holds(17, "1Gi"));
-        assert!(Nodes::default().is_empty());
+        assert!(Nodes::default().by_cpu.is_empty());
     }
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"os"
 	"regexp"
 	"sort"
 	"strings"
@@ -96,9 +97,13 @@ func TestPoliciesAndWebhookComeToTheSameVerdict(t *testing.T) {
 		noErrors(t)
 	})
 
+	// Where RAYFIT_LONG is set, with all fixtures.
 	t.Run("all together", func(t *testing.T) {
 		install(t, manifests)
 		for i, f := range all {
+			if i%4 != 0 && os.Getenv("RAYFIT_LONG") == "" {
+				continue // each policy by itself has judged it
+			}
 			_, err := send(t, f)
 			status := new(lab.StatusError)
 			denied := errors.As(err, &status) && status.Code == http.StatusUnprocessableEntity

@@ -11,7 +11,9 @@ nodes and explains itself as well. The launches must be the same.
 """
 import argparse
 import base64
+import itertools
 import json
+import math
 import os
 import platform
 import random
@@ -22,7 +24,7 @@ import time
 
 GIB = 1 << 30
 SHAPES = [({"CPU": 1.0}, 50), ({"CPU": 2.0, "memory": 4.0 * GIB}, 25), ({"CPU": 4.0}, 15), ({"CPU": 8.0}, 10)]
-SIZES = "1250x25000x50,2500x50000x50,5000x100000x50,5000x100000x100,5000x1000000x50,10000x100000x50"
+SIZES = "2500x50000x50,5000x50000x50,10000x50000x50,2500x100000x50,2500x200000x50,2500x50000x100,2500x50000x200,5000x100000x50,20000x1000000x200"
 SEED = 20261120
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
@@ -181,6 +183,16 @@ def large(options, path):
             yield point
 
 
+def doublings(sizes):
+    """Pairs of decisions of one strategy, of which the second has twice as much of one thing, and that thing."""
+    things = ("nodes", "demands", "shapes")
+    for what in things:
+        for p, q in itertools.product(sizes, sizes):
+            same = all(p[other] == q[other] for other in things if other != what)
+            if same and p["strategy"] == q["strategy"] and q[what] == 2 * p[what]:
+                yield p, q, what
+
+
 def seconds(value):
     if value is None:
         return "-"
@@ -197,6 +209,10 @@ def write(folder, points, sizes, limit, commit):
     more = ["| nodes | tasks | shapes | strategy | first | median | new nodes | MiB, snapshot included | MiB for deciding |", "|---|---|---|---|---|---|---|---|---|"]
     for p in sizes:
         more.append(f"| {p['nodes']} | {p['demands']} | {p['shapes']} | {p['strategy']} | {seconds(p['first_s'])} | {seconds(p['median_s'])} | {sum(p['launch'].values())} | {p['peak_mib']} | {p['deciding_mib']} |")
+    growth = ["| what doubles | strategy | from | to | median | exponent |", "|---|---|---|---|---|---:|"]
+    for p, q, what in doublings(sizes):
+        exponent = math.log2(q["median_s"] / p["median_s"])
+        growth.append(f"| {what} | {p['strategy']} | {p[what]} | {q[what]} | {seconds(p['median_s'])} to {seconds(q['median_s'])} | {exponent:.2f} |")
     cpu = next((line.split(":")[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")), platform.machine())
     text = f"""{BEGIN}
 ## Planner
@@ -212,6 +228,10 @@ whole decision in strategy `ray`, with configuration, view and report. Both laun
 Larger than Ray can be timed at, half-used nodes:
 
 {chr(10).join(more)}
+
+What a decision costs grows with the power of its size that is the exponent: 1 where twice as much takes twice as long.
+
+{chr(10).join(growth)}
 {END}
 """
     path = os.path.join(folder, "benchmarks.md")
@@ -231,8 +251,6 @@ COLOURS = {100: "#1b9e77", 1000: "#d95f02", 10000: "#7570b3"}
 
 def plot(points):
     """Log-log lines, one per number of tasks: Ray dashed, Rayfit solid."""
-    import math
-
     width, height, left, bottom = 720, 420, 70, 50
     low, high = -6, 3
     x = lambda nodes: left + (math.log10(nodes) - 1) / 2.4 * (width - left - 150)

@@ -27,6 +27,16 @@ use crate::fair_semaphore::FairPermit;
 /// Ray's code for a key that does not exist.
 const NO_SUCH_KEY: i32 = 17;
 
+/// The answer of a raylet to a drain request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum DrainCall {
+    /// The node takes no new work and will stop. This is also the answer for a node that is unknown
+    /// or has already stopped.
+    Accepted,
+    /// The node keeps running, because it is no longer idle; with the raylet's reason.
+    Rejected(String),
+}
+
 impl Client {
     /// The nodes and the demand. Ray gathers them about once a second.
     pub async fn cluster_resource_state(&self) -> Result<ClusterResourceState, CallError> {
@@ -100,8 +110,7 @@ impl Client {
             .map(|_: rpc::autoscaler::ReportAutoscalingStateReply| ())
     }
 
-    /// Asks a node to drain: it takes no new work and will stop. Returns the raylet's reason if it keeps running
-    /// instead, because it is no longer idle. A node that is unknown or has already stopped has none.
+    /// Asks a node to drain.
     ///
     /// With `stopped_at_ms` it drains when its work is done: it accepts even with work, and takes no more.
     /// At that time, in milliseconds since 1970, it will be stopped in any case. Ray shows it to the work
@@ -112,7 +121,7 @@ impl Client {
         node: NodeId,
         why: &str,
         stopped_at_ms: Option<u64>,
-    ) -> Result<Option<String>, CallError> {
+    ) -> Result<DrainCall, CallError> {
         let reason = match stopped_at_ms {
             Some(_) => DrainNodeReason::Preemption,
             None => DrainNodeReason::IdleTermination,
@@ -125,7 +134,11 @@ impl Client {
         };
         let reply: rpc::autoscaler::DrainNodeReply =
             self.call(Call::Drain, message, self.limits.answer).await?;
-        Ok((!reply.is_accepted).then_some(reply.rejection_reason_message))
+        Ok(if reply.is_accepted {
+            DrainCall::Accepted
+        } else {
+            DrainCall::Rejected(reply.rejection_reason_message)
+        })
     }
 
     /// Stops a node at once: the work on it fails.

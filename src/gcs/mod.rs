@@ -23,6 +23,7 @@ mod pubsub;
 mod validate;
 mod wire;
 
+pub use calls::DrainCall;
 pub use client::{Client, GcsLimits};
 pub(crate) use codec::aside;
 pub use credentials::{Material, Tls};

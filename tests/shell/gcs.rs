@@ -13,7 +13,8 @@ use crate::process_support::PATIENCE;
 use rayfit::controller::clock::Clock;
 use rayfit::controller::head::memory_watch::fill_once;
 use rayfit::gcs::{
-    Address, Call, CallError, Client, Endpoint, GcsFault, GcsLimits, Material, Subscription,
+    Address, Call, CallError, Client, DrainCall, Endpoint, GcsFault, GcsLimits, Material,
+    Subscription,
 };
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
@@ -123,7 +124,7 @@ async fn sends_what_is_asked() {
     let node = node_id(7);
 
     let drained = client.drain(node, "idle for 60 s", None).await.unwrap();
-    assert_eq!(drained, None);
+    assert_eq!(drained, DrainCall::Accepted);
     client
         .drain(node, "above maxReplicas", Some(1234))
         .await
@@ -191,7 +192,7 @@ async fn a_rejected_drain_is_an_answer() {
     .await;
     let client = client(gcs.address(), PATIENT);
     let drained = client.drain(node_id(1), "idle", None).await.unwrap();
-    assert_eq!(drained, Some(busy.to_owned()));
+    assert_eq!(drained, DrainCall::Rejected(busy.to_owned()));
 }
 
 #[tokio::test]

@@ -10,7 +10,7 @@ use rayfit_core::snapshot::gcs::{ClusterResourceState, NodeState, NodeStatus};
 
 use crate::process_support::PATIENCE;
 use crate::real_ray::{HEAD, Ray, TURN, client_with};
-use rayfit::gcs::{Client, Endpoint, GcsFault, Material, Subscription};
+use rayfit::gcs::{Client, DrainCall, Endpoint, GcsFault, Material, Subscription};
 
 /// Asks until the state is as wanted.
 async fn until(
@@ -174,7 +174,11 @@ async fn faults(client: &Client, node: NodeId) {
     let nothing = client.resize_raylet(node, None, None).await;
     assert_eq!(nothing.unwrap()["CPU"].to_string(), "2");
     let drained = client.drain(nobody, "idle", None).await.unwrap();
-    assert_eq!(drained, None, "unknown nodes are gone already");
+    assert_eq!(
+        drained,
+        DrainCall::Accepted,
+        "unknown nodes are gone already"
+    );
 }
 
 /// A busy worker stays; an idle one goes.
@@ -195,7 +199,7 @@ async fn drains(client: &Client, ray: &Ray) {
     let node = id(worker(&state).unwrap());
     let drained = client.drain(node, "idle for 60 s", None).await.unwrap();
     assert!(
-        matches!(&drained, Some(why) if why.contains("no longer idle")),
+        matches!(&drained, DrainCall::Rejected(why) if why.contains("no longer idle")),
         "{drained:?}"
     );
     drop(driver);
@@ -204,7 +208,7 @@ async fn drains(client: &Client, ray: &Ray) {
     };
     until(client, "an idle worker", idle).await;
     let drained = client.drain(node, "idle for 60 s", None).await.unwrap();
-    assert_eq!(drained, None);
+    assert_eq!(drained, DrainCall::Accepted);
     let gone = |state: &ClusterResourceState| {
         let mut nodes = state.node_states.iter();
         nodes.any(|other| id(other) == node && other.status == NodeStatus::Dead)
@@ -212,7 +216,7 @@ async fn drains(client: &Client, ray: &Ray) {
     until(client, "the worker's end", gone).await;
     // So that the next steps find a node that is there.
     let drained = client.drain(node, "gone already", Some(0)).await.unwrap();
-    assert_eq!(drained, None);
+    assert_eq!(drained, DrainCall::Accepted);
 }
 
 #[tokio::test]

@@ -249,8 +249,10 @@ impl Performer<'_> {
                 return Ok(Reply::DrainAccepted);
             }
         };
-        let refusal = gcs.drain(drain.node_id, &drain.message, by).await?;
-        Ok(refusal.map_or(Reply::DrainAccepted, |_| Reply::DrainRefused))
+        Ok(match gcs.drain(drain.node_id, &drain.message, by).await? {
+            gcs::DrainCall::Accepted => Reply::DrainAccepted,
+            gcs::DrainCall::Rejected(_) => Reply::DrainRefused,
+        })
     }
 }
 

@@ -8,7 +8,7 @@ use prometheus_client::collector::Collector;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric as _};
 use prometheus_client::metrics::MetricType;
-use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::counter::{ConstCounter, Counter};
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::{ConstGauge, Gauge};
 use prometheus_client::metrics::histogram::Histogram;
@@ -90,7 +90,7 @@ impl Metrics {
         metrics.register_admission();
         metrics.audit.register(&mut metrics.registry);
         metrics.scaling.register(&mut metrics.registry);
-        // Read when somebody asks, because the pair in use then is the one to tell about.
+        // Read when somebody asks, so that the store of certificates need not know of metrics.
         let certificate = Certificate(store);
         metrics.registry.register_collector(Box::new(certificate));
         let watches = metrics.watches.clone();
@@ -194,13 +194,13 @@ impl Collector for Certificate {
             None,
             MetricType::Gauge,
         )?)?;
-        self.0.refused.encode(encoder.encode_descriptor(
+        ConstCounter::new(self.0.refused()).encode(encoder.encode_descriptor(
             "certificate_reload_errors",
             "Certificates that were refused or could not be read",
             None,
             MetricType::Counter,
         )?)?;
-        self.0.swapped.encode(encoder.encode_descriptor(
+        ConstCounter::new(self.0.swapped()).encode(encoder.encode_descriptor(
             "certificate_reloads",
             "Certificates that came into use, including the first one",
             None,

@@ -97,7 +97,7 @@ impl Poller {
                     // A file that stays unreadable is logged once.
                     let text = error.to_string();
                     if unreadable != text {
-                        self.store.refused.inc();
+                        self.store.count_refused();
                         tracing::warn!(%error, "no certificate read");
                         unreadable = text;
                     }

@@ -1,10 +1,10 @@
 //! The pair in use, which is replaced as a whole.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::SystemTime;
 
 use arc_swap::ArcSwapOption;
-use prometheus_client::metrics::counter::Counter;
 use rayfit_core::text::Misread;
 use rustls::server::{ClientHello, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
@@ -31,10 +31,8 @@ use super::ServingPair;
 #[derive(Debug, Default)]
 pub struct CertificateStore {
     current: ArcSwapOption<ServingPair>,
-    /// The number of times that another certificate came into use, including the first one.
-    pub swapped: Counter,
-    /// The number of pairs that were refused, or that their source could not read.
-    pub refused: Counter,
+    swapped: AtomicU64,
+    refused: AtomicU64,
 }
 
 /// The result of an installation.
@@ -51,17 +49,15 @@ impl CertificateStore {
     /// once, for the next handshake. A pair that cannot be used is refused and counted, and the
     /// pair in use stays. Safe to call from several tasks; the last call wins.
     pub fn install(&self, chain_pem: &[u8], key_pem: &[u8]) -> Result<Installed, Misread> {
-        let pair = ServingPair::from_pem(chain_pem, key_pem);
-        let pair = pair.inspect_err(|_| {
-            self.refused.inc();
-        })?;
+        let pair =
+            ServingPair::from_pem(chain_pem, key_pem).inspect_err(|_| self.count_refused())?;
         // Put in use first and compared afterwards: of two tasks that compared first, both could
         // report that they swapped.
         let replaced = self.current.swap(Some(Arc::new(pair.clone())));
         if replaced.is_some_and(|old| old.certified.cert == pair.certified.cert) {
             return Ok(Installed::Unchanged);
         }
-        self.swapped.inc();
+        self.swapped.fetch_add(1, Ordering::Relaxed);
         Ok(Installed::Swapped)
     }
 
@@ -73,6 +69,21 @@ impl CertificateStore {
     /// The end of validity of the pair in use.
     pub fn not_after(&self) -> Option<SystemTime> {
         self.current().map(|pair| pair.not_after)
+    }
+
+    /// The number of times that another certificate came into use, including the first one.
+    pub fn swapped(&self) -> u64 {
+        self.swapped.load(Ordering::Relaxed)
+    }
+
+    /// The number of pairs that were refused, or that their source could not read.
+    pub fn refused(&self) -> u64 {
+        self.refused.load(Ordering::Relaxed)
+    }
+
+    /// Counts an attempt that failed before there was a pair to refuse.
+    pub fn count_refused(&self) {
+        self.refused.fetch_add(1, Ordering::Relaxed);
     }
 }
 

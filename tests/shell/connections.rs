@@ -252,7 +252,7 @@ async fn rotations_by_symlink_swap_fail_no_call() {
     for worker in load {
         worker.await.unwrap();
     }
-    assert_eq!(server.store.refused.get(), 0);
+    assert_eq!(server.store.refused(), 0);
 }
 
 fn poll(directory: &Path, store: &Arc<CertificateStore>) {
@@ -261,7 +261,7 @@ fn poll(directory: &Path, store: &Arc<CertificateStore>) {
 }
 
 async fn reaches(store: &CertificateStore, swaps: u64) {
-    while store.swapped.get() < swaps {
+    while store.swapped() < swaps {
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
 }

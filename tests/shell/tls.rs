@@ -56,7 +56,7 @@ fn a_key_of_another_certificate_is_refused_and_the_old_pair_stays() {
     let cut = &first.chain[..first.chain.len() / 2];
     assert!(store.install(cut.as_bytes(), first.key.as_bytes()).is_err());
     assert_eq!(served(&store), before);
-    assert_eq!((store.swapped.get(), store.refused.get()), (1, 5));
+    assert_eq!((store.swapped(), store.refused()), (1, 5));
 }
 
 #[test]
@@ -101,7 +101,7 @@ fn every_symlink_swap_is_seen() {
         assert_eq!(poller.poll().unwrap(), None);
         assert_eq!(served(&store), pair.der());
     }
-    assert_eq!((store.swapped.get(), store.refused.get()), (5, 0));
+    assert_eq!((store.swapped(), store.refused()), (5, 0));
 }
 
 #[test]

@@ -210,6 +210,7 @@ pub(super) fn restart_gcs(world: &mut World) {
 
 mod tests {
     use rayfit_core::simulate::trace::{Job, JobDemand, JobShape, Trace};
+    use rayfit_core::snapshot::NodeId;
 
     use super::*;
 
@@ -233,14 +234,8 @@ mod tests {
     /// A node of one core joins.
     fn join(ray: &mut Ray, pod: usize) {
         let total = ray.names.bundle([("CPU", 1.0)]);
-        ray.join(RayNode {
-            pod,
-            pod_name: "pod".to_owned(),
-            group: "cpu".to_owned(),
-            total,
-            idle_since: NOW,
-            ..RayNode::default()
-        });
+        let pod = (pod, "pod", "cpu");
+        ray.join(RayNode::joining(NodeId::from([0; 28]), pod, total, NOW));
     }
 
     /// One job has ended and is needed by the second, which runs; the third waits for a node.

@@ -11,18 +11,7 @@ const LENGTH: usize = 28;
 /// The id of a Ray node: 28 bytes, or 56 hexadecimal digits in text.
 ///
 /// Only such an id may be sent to a GCS: an id of any other length aborts the process of the GCS.
-#[derive(
-    Clone,
-    Copy,
-    Default,
-    PartialEq,
-    Eq,
-    PartialOrd,
-    Ord,
-    Hash,
-    derive_more::Display,
-    derive_more::From,
-)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, derive_more::Display)]
 #[display("{}", hex(_0))]
 pub struct NodeId([u8; LENGTH]);
 
@@ -33,18 +22,36 @@ impl NodeId {
     }
 }
 
+impl From<[u8; LENGTH]> for NodeId {
+    fn from(bytes: [u8; LENGTH]) -> Self {
+        Self(bytes)
+    }
+}
+
 impl FromStr for NodeId {
     type Err = Misread;
 
     fn from_str(text: &str) -> Result<Self, Misread> {
-        if text.len() != 2 * LENGTH || !text.bytes().all(|digit| digit.is_ascii_hexdigit()) {
+        let wrong = || {
             let text: String = text.chars().take(80).collect();
-            return Err(Misread(format!(
+            Misread(format!(
                 "{text:?} is not a Ray node id, which has 56 hexadecimal digits"
-            )));
+            ))
+        };
+        if text.len() != 2 * LENGTH {
+            return Err(wrong());
         }
-        let byte = |at: usize| u8::from_str_radix(&text[at..at + 2], 16).unwrap_or_default();
-        Ok(Self(std::array::from_fn(|number| byte(2 * number))))
+        let mut bytes = [0; LENGTH];
+        for (byte, pair) in bytes.iter_mut().zip(text.as_bytes().chunks_exact(2)) {
+            *byte = pair
+                .iter()
+                .try_fold(0, |byte, digit| {
+                    Some(byte << 4 | char::from(*digit).to_digit(16)?)
+                })
+                .and_then(|byte| byte.try_into().ok())
+                .ok_or_else(wrong)?;
+        }
+        Ok(Self(bytes))
     }
 }
 

@@ -6,7 +6,7 @@ use crate::simulate::ray::resources::Bundle;
 use crate::snapshot::NodeId;
 
 /// A Ray node.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct RayNode {
     /// Its id in the GCS.
     pub id: NodeId,
@@ -45,10 +45,9 @@ pub struct RayNode {
 }
 
 /// The stages of a Ray node.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RayNodeStage {
     /// The node takes work.
-    #[default]
     Alive,
     /// The node takes no more work, and ends when it has none.
     Draining,
@@ -57,6 +56,34 @@ pub enum RayNodeStage {
 }
 
 impl RayNode {
+    /// A node that joins from a pod, of which its number, its name and its group are told. Nothing has run on it.
+    pub fn joining(
+        id: NodeId,
+        (pod, pod_name, group): (usize, &str, &str),
+        total: Bundle,
+        now: Moment,
+    ) -> Self {
+        Self {
+            id,
+            pod,
+            pod_name: pod_name.to_owned(),
+            group: group.to_owned(),
+            labels: Vec::new(),
+            total,
+            used: Bundle::default(),
+            running: 0,
+            objects: 0,
+            idle_processes: 0,
+            gangs: Vec::new(),
+            with_memory: Vec::new(),
+            memory: None,
+            monitor_bytes: None,
+            idle_since: now,
+            stage: RayNodeStage::Alive,
+            is_ending: false,
+        }
+    }
+
     /// Checks whether nothing runs on it, and nobody needs what it keeps. (`local_resource_manager.cc`: the memory
     /// of the object store is a resource in use.)
     pub fn is_idle(&self) -> bool {

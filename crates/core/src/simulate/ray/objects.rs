@@ -65,6 +65,7 @@ mod tests {
     use super::*;
     use crate::simulate::ray::node::{RayNode, RayNodeStage};
     use crate::simulate::trace::{Job, JobDemand, JobShape, Trace};
+    use crate::snapshot::NodeId;
 
     const NOW: Moment = Moment::START;
 
@@ -86,14 +87,8 @@ mod tests {
     /// A node of one core joins.
     fn join(ray: &mut Ray, pod: usize) {
         let total = ray.names.bundle([("CPU", 1.0)]);
-        ray.join(RayNode {
-            pod,
-            pod_name: "pod".to_owned(),
-            group: "cpu".to_owned(),
-            total,
-            idle_since: NOW,
-            ..RayNode::default()
-        });
+        let pod = (pod, "pod", "cpu");
+        ray.join(RayNode::joining(NodeId::from([0; 28]), pod, total, NOW));
     }
 
     /// A node of one core, on which the first job has ended, and two jobs that need it wait.

@@ -83,16 +83,11 @@ impl World {
         // Numbered and not random, so that equal simulations have equal ids.
         let mut id = [0; 28];
         id[20..].copy_from_slice(&(self.ray.nodes.len() as u64 + 1).to_be_bytes());
+        let of = (number, pod.name(), pod.group());
         self.ray.join(RayNode {
-            id: NodeId::from(id),
-            pod: number,
-            pod_name: pod.name().to_owned(),
-            group: pod.group().to_owned(),
             labels: group.labels.clone(),
-            total,
             monitor_bytes,
-            idle_since: self.now,
-            ..RayNode::default()
+            ..RayNode::joining(NodeId::from(id), of, total, self.now)
         });
         self.ray_changed();
     }

@@ -44,7 +44,7 @@ async fn memory_held_by_unfinished_bodies_is_given_to_who_holds_less() {
 #[tokio::test]
 async fn a_queue_of_large_reviews_is_the_queue_of_its_source() {
     let process = Process::ready(&[]).await;
-    let large = super::review_support::create(&object_of(1_000_000)).to_string();
+    let large = super::review_support::create(&object_of(300_000)).to_string();
     let checked = Arc::new(AtomicUsize::new(0));
     let flood = (0..40).map(|_| {
         let (address, large, checked) = (process.webhooks, large.clone(), Arc::clone(&checked));
@@ -66,7 +66,7 @@ async fn a_queue_of_large_reviews_is_the_queue_of_its_source() {
     all_is_well(&process).await;
     for answer in soon("the flood's answers", join_all(flood)).await {
         let status = answer.unwrap();
-        assert!([0, 200, 408, 429, 504].contains(&status), "{status}");
+        assert!([0, 200, 429, 504].contains(&status), "{status}");
     }
 }
 

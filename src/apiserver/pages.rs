@@ -396,8 +396,8 @@ mod tests {
     #[tokio::test]
     async fn what_is_cut_off_in_the_middle_of_a_line_was_none() {
         let mut lines = Lines::new(Body::from(b"one\ntwo\nthr".to_vec()));
-        assert_eq!(lines.next().await.unwrap(), b"one\n");
-        assert_eq!(lines.next().await.unwrap(), b"two\n");
+        assert_eq!(lines.next().await, Some(b"one\n".to_vec()));
+        assert_eq!(lines.next().await, Some(b"two\n".to_vec()));
         assert!(lines.next().await.is_none());
     }
 }

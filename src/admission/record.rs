@@ -94,15 +94,17 @@ impl ReviewRecord {
 
     /// Leads to a line in the log.
     pub fn is_logged(&self) -> bool {
-        let is_loud = matches!(
+        let is_quiet = matches!(
             self.count.outcome,
-            ReviewOutcome::Denied
-                | ReviewOutcome::BadRequest
-                | ReviewOutcome::Overload
-                | ReviewOutcome::Deadline
-                | ReviewOutcome::Panic
+            ReviewOutcome::NotJudged
+                | ReviewOutcome::Deleting
+                | ReviewOutcome::Unchanged
+                | ReviewOutcome::Allowed
+                | ReviewOutcome::Warned
+                | ReviewOutcome::Patched
+                | ReviewOutcome::OwnerUnread
         );
-        is_loud || tracing::enabled!(tracing::Level::DEBUG)
+        !is_quiet || tracing::enabled!(tracing::Level::DEBUG)
     }
 
     /// Logs failures and denials; allowed requests are only logged at level debug.

@@ -24,7 +24,7 @@ impl ServerTime {
     /// The time by the API server's clock, as far as it is known, in seconds since 1970.
     pub fn now(&self) -> f64 {
         let skew = self.skew.lock();
-        own_now() - skew.0.ahead_s
+        own_now() - skew.0.ahead_s()
     }
 
     /// Takes in the headers of an answer to a request that was sent at `asked`, by the own clock.
@@ -35,7 +35,7 @@ impl ServerTime {
         let mut guard = self.skew.lock();
         let (skew, logged_s) = &mut *guard;
         skew.note_answer(date, sent_at, own_now());
-        let ahead_s = skew.ahead_s;
+        let ahead_s = skew.ahead_s();
         if (ahead_s - *logged_s).abs() >= LOGGED_S {
             *logged_s = ahead_s;
             tracing::warn!(

@@ -261,15 +261,15 @@ fn lines_of_code(text: &str) -> usize {
 /// The most lines of code of the largest folders of both crates and of the others together, without blanks, comments and
 /// tests. Lower a number where code goes; to raise one takes a reason that the commit gives.
 const BUDGETS: [(&str, usize); 9] = [
-    ("plan", 11_209),
-    ("simulate", 8_758),
+    ("plan", 11_208),
+    ("simulate", 8_778),
     ("rules", 5_956),
-    ("reconcile", 3_823),
-    ("controller", 3_530),
+    ("reconcile", 3_826),
+    ("controller", 3_532),
     ("cli", 3_701),
-    ("snapshot", 2_477),
+    ("snapshot", 2_486),
     ("manifests", 1_461),
-    ("", 20_526),
+    ("", 20_548),
 ];
 
 #[test]

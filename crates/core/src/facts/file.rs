@@ -128,7 +128,7 @@ mod tests {
         let plain = facts(json!({"kubernetesVersion": "1.35", "nodes": [node]})).unwrap();
         let listed = facts(json!({"kubernetesVersion": "1.35",
             "nodes": {"apiVersion": "v1", "kind": "List", "items": [node], "metadata": {}}}));
-        assert_eq!(plain.nodes.by_cpu.len(), 1);
+        assert_eq!(plain.nodes.all().len(), 1);
         assert_eq!(Ok(plain), listed);
     }
 

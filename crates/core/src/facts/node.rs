@@ -86,8 +86,8 @@ impl Node {
 /// All nodes, in orders that make it quick to find the largest.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Nodes {
-    /// Every node, most CPU first.
-    pub by_cpu: Vec<Node>,
+    /// Most CPU first.
+    by_cpu: Vec<Node>,
     /// Positions in `by_cpu`, most memory first.
     by_memory: Vec<usize>,
 }
@@ -105,6 +105,11 @@ impl Nodes {
             by_cpu: nodes,
             by_memory,
         }
+    }
+
+    /// Every node, those with most CPU first.
+    pub fn all(&self) -> &[Node] {
+        &self.by_cpu
     }
 
     /// The node with most of `resource` among those that `may` accepts.
@@ -185,6 +190,6 @@ mod tests {
             "the bounds are inside"
         );
         assert!(!holds(5, "9Gi") && !holds(17, "1Gi"));
-        assert!(Nodes::default().by_cpu.is_empty());
+        assert!(Nodes::default().all().is_empty());
     }
 }

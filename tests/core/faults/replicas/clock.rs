@@ -34,6 +34,6 @@ impl ProcessClock {
 
     /// Seconds by which it is ahead of the API server's clock without its process knowing it.
     pub(super) fn beyond_s(&self) -> f64 {
-        self.ahead_s - self.skew.ahead_s
+        self.ahead_s - self.skew.ahead_s()
     }
 }

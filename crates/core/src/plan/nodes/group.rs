@@ -44,8 +44,7 @@ impl ClusterConfig {
                 if !group.name.is_empty() {
                     config.unread.insert(group.name.clone());
                 }
-                let replicas = group.replicas.max(group.min_replicas);
-                config.unread_nodes += group.nodes(replicas.unwrap_or(0));
+                config.unread_nodes += group.nodes(group.asked_for());
                 config.problems.push(Problem {
                     at: ProblemPlace::Field(group.path().to_string()),
                     reason: fault,

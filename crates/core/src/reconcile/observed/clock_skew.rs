@@ -13,8 +13,7 @@ const TOLERATED_S: f64 = 2.0;
 /// The time by which a clock is ahead of the API server's.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct ClockSkew {
-    /// Seconds by which the clock is ahead; negative if it is behind, and 0 if it is in step.
-    pub ahead_s: f64,
+    ahead_s: f64,
 }
 
 impl ClockSkew {
@@ -29,6 +28,11 @@ impl ClockSkew {
             self.ahead_s = self.ahead_s.clamp(least, most);
         }
     }
+
+    /// Seconds by which the clock is ahead; negative if it is behind, and 0 if it is in step.
+    pub fn ahead_s(self) -> f64 {
+        self.ahead_s
+    }
 }
 
 #[cfg(test)]
@@ -42,7 +46,7 @@ mod tests {
         for (date, sent_at, arrived_at) in all {
             skew.note_answer(NOW + date, NOW + sent_at, NOW + arrived_at);
         }
-        skew.ahead_s
+        skew.ahead_s()
     }
 
     #[test]

@@ -25,7 +25,7 @@ const COMPARISONS: usize = 1_000_000;
 
 fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     let nodes = &subject.facts.nodes;
-    let Some(cluster) = subject.autoscaled().filter(|_| !nodes.by_cpu.is_empty()) else {
+    let Some(cluster) = subject.autoscaled().filter(|_| !nodes.all().is_empty()) else {
         return;
     };
     let mut budget = COMPARISONS;
@@ -33,7 +33,7 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
         let Some(demands) = group.pod_spec.map(Demands::of) else {
             continue;
         };
-        let comparisons = demands.comparisons().saturating_mul(nodes.by_cpu.len());
+        let comparisons = demands.comparisons().saturating_mul(nodes.all().len());
         // Counted before any comparison is made. A group that would exceed the budget is left out, and smaller ones
         // behind it are not.
         let Some(rest) = budget.checked_sub(comparisons) else {

@@ -203,6 +203,11 @@ impl GroupSpec {
         self.idle_timeout.as_ref()?.as_f64()
     }
 
+    /// The replicas that KubeRay is asked for: `replicas`, or `minReplicas` if they are more; 0 without either.
+    pub fn asked_for(&self) -> i64 {
+        self.replicas.max(self.min_replicas).unwrap_or(0)
+    }
+
     /// The number of nodes of so many replicas.
     pub fn nodes(&self, replicas: i64) -> u64 {
         let replicas = replicas.max(0).unsigned_abs();

@@ -260,8 +260,8 @@ fn refused<'c>(
     // KubeRay makes the pods of one group after the other, and stops at the first that is refused.
     // (KubeRay, `raycluster_controller.go`, `reconcilePods`.)
     config.groups.enumerate().find(|(number, group)| {
-        let replicas = group.replicas.max(group.min_replicas).unwrap_or(0);
-        !group.is_head() && !group.suspended && counts[*number] < group.nodes(replicas)
+        let nodes = group.nodes(group.asked_for());
+        !group.is_head() && !group.suspended && counts[*number] < nodes
     })
 }
 

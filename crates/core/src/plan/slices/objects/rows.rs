@@ -72,8 +72,8 @@ pub(crate) fn add_awaited<'a>(
     }
     let groups = config.groups.enumerate();
     for (number, group) in groups.filter(|(_, group)| !group.is_head()) {
-        let replicas = group.replicas.max(group.min_replicas).unwrap_or(0);
-        let replicas = replicas.clamp(0, group.max_replicas.unwrap_or(0).max(0));
+        let max = group.max_replicas.unwrap_or(0).max(0);
+        let replicas = group.asked_for().clamp(0, max);
         // Replicas count as wholes.
         let hanging = hanging.count(&group.name).div_ceil(group.hosts) * group.hosts;
         let count = group
